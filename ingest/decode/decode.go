@@ -1,0 +1,119 @@
+// Package decode turns Kafka records into changes: one file a format. A decoder
+// appends to typed columns and never builds maps; what does not fit is a
+// RowError, never a guess.
+package decode
+
+import (
+	"fmt"
+
+	"applier/ingest/change"
+	"applier/storage/types"
+)
+
+// Record is one Kafka record. Its bytes belong to the caller and are not
+// retained or changed by Decode.
+type Record struct {
+	Topic     string
+	Part      int32 // ordinal of the source partition in the pipeline's list
+	Partition int32
+	Offset    int64
+	Timestamp int64 // milliseconds since the epoch
+	Key       []byte
+	Value     []byte
+	Headers   []change.Header
+}
+
+// Skip says why a record changed no row although nothing is wrong with it.
+type Skip string
+
+// The reasons, as they appear in metrics.
+const (
+	SkipNone         Skip = ""
+	SkipTombstone    Skip = "tombstone"     // follows a delete that was applied, or carries no key
+	SkipHeartbeat    Skip = "heartbeat"     // Debezium heartbeat
+	SkipTransaction  Skip = "transaction"   // Debezium transaction boundary
+	SkipSchemaChange Skip = "schema_change" // Debezium schema change event
+	SkipTruncate     Skip = "truncate"      // op t: what to do is the pipeline's decision
+	SkipMessage      Skip = "message"       // op m: logical decoding message
+	SkipOtherRecord  Skip = "control"       // any other control record, named in the log
+	SkipDelete       Skip = "delete"        // a delete under a preset that ignores deletes
+)
+
+// Class is the kind of a row error, as in metrics, dead letters and
+// `on_error` decisions.
+type Class string
+
+// The classes.
+const (
+	ClassSyntax      Class = "syntax"      // not JSON, bad UTF-8, nested too deep, duplicate members
+	ClassEnvelope    Class = "envelope"    // not the shape the format promises, unknown op
+	ClassKey         Class = "key"         // the merge key is missing or contradicts the value
+	ClassNullKey     Class = "null_key"    // a merge key column is NULL
+	ClassType        Class = "type"        // a value of the wrong form for its column
+	ClassRange       Class = "range"       // overflow, too many fraction digits, impossible date
+	ClassLength      Class = "length"      // longer than CHAR(n), VARCHAR(n), BINARY(n), VARBINARY(n)
+	ClassNotNull     Class = "not_null"    // NULL for a NOT NULL column
+	ClassUnavailable Class = "unavailable" // a placeholder that nothing can fill
+	ClassUnsupported Class = "unsupported" // a column type or feature a decoder does not handle
+)
+
+// RowError says why one record cannot be applied. It never holds values.
+type RowError struct {
+	Class  Class
+	Column string // target column, if one is to blame
+	Msg    string
+}
+
+// Error implements error.
+func (e *RowError) Error() string {
+	if e.Column != "" {
+		return fmt.Sprintf("%s: column %s: %s", e.Class, e.Column, e.Msg)
+	}
+	return fmt.Sprintf("%s: %s", e.Class, e.Msg)
+}
+
+// Options is what every decoder needs to know of its pipeline.
+type Options struct {
+	// Fields are the target table's columns, in table order.
+	Fields []types.Field
+	// Key are the indexes of the merge key columns, in key order; empty for append.
+	Key []int
+	// Append: deletes keep their before image, nothing is skipped for want of a key.
+	Append bool
+	// Columns maps metadata of the record to target columns (config columns.add).
+	Columns []MetaColumn
+	// Unavailable is the producer's placeholder text; empty switches it off.
+	Unavailable string
+	// UnscaledDecimals: schema-less base64 decimals carry the column's scale
+	// (config source.decimals: unscaled).
+	UnscaledDecimals bool
+	// KeyColumn names the column of a scalar record key (json format); empty
+	// takes the only key column.
+	KeyColumn string
+}
+
+// MetaColumn fills a target column from the record's metadata.
+type MetaColumn struct {
+	// Column is the index of the target column.
+	Column int
+	// Source is one of: op (c, u, r, d), ts_ms (the connector's clock),
+	// source.NAME (a member of Debezium's source block; "." descends further),
+	// kafka.topic, kafka.partition, kafka.offset, kafka.timestamp (milliseconds, or the
+	// instant for a TIMESTAMP_LTZ column), header.NAME.
+	Source string
+}
+
+// Result is what became of a record without error.
+type Result struct {
+	Rows int // changes appended
+	Skip Skip
+	Note string // for SkipOtherRecord and SkipTruncate: what it was, without values
+}
+
+// Decoder decodes the records of one pipeline. It is not safe for concurrent
+// use: it keeps the last seen schema and member order to go faster.
+type Decoder interface {
+	// Decode appends the record's changes to out. An error is a *RowError and
+	// leaves out as it was; nothing else can fail.
+	Decode(rec *Record, out *change.Batch) (Result, error)
+}
