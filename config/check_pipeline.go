@@ -1,0 +1,125 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+// deletedAt is the column that apply: soft_delete sets.
+const deletedAt = "deleted_at"
+
+// checkPipeline finds contradictions within a pipeline.
+func (c *checker) checkPipeline(p *Pipeline) {
+	path := "pipelines." + p.Name
+	c.checkSource(p, path+".source")
+	c.checkKey(p, path)
+	c.checkOrder(p, path)
+	c.checkColumns(p, path+".columns.add")
+	c.checkErrors(p)
+	c.checkBatch(p)
+}
+
+func (c *checker) checkSource(p *Pipeline, path string) {
+	s := p.Source
+	_, topic := c.written(path + ".topic")
+	_, topics := c.written(path + ".topics")
+	_, source := c.written(path)
+	switch {
+	case topic && topics:
+		c.add("contradicts topic", "write one of the two", path+".topics")
+	case !topic && !topics && source && c.intact(path) && !c.suggested[path+".topic"] && !c.suggested[path+".topics"]:
+		c.add("is missing", "add it: topic: shop.public.orders", path+".topic")
+	}
+	if s.Format.Type == "json" {
+		for _, k := range []string{"unavailable_value", "decimals"} {
+			// Switching off what does not exist is no contradiction.
+			off := k == "unavailable_value" && s.Format.UnavailableValue == ""
+			if at, ok := c.written(path + ".format." + k); ok && !off {
+				c.add("has no meaning for format json", "remove it, or use debezium-json", at)
+			}
+		}
+	}
+	c.checkStart(s, path+".start")
+}
+
+func (c *checker) checkStart(s Source, path string) {
+	_, at := c.written(path + ".time")
+	_, offset := c.written(path + ".offset")
+	if at && offset {
+		c.add("contradicts time", "write one of the two", path+".offset")
+	}
+	if offset && len(s.Topics) > 1 {
+		c.add("cannot tell which of the topics it means", "use one topic, or another start", path+".offset")
+	}
+}
+
+func (c *checker) checkKey(p *Pipeline, path string) {
+	if !c.intact(path+".key", path+".apply") {
+		return
+	}
+	switch {
+	case p.Apply == ApplyAppend && len(p.Key) > 0:
+		c.add("contradicts apply: append, which never looks for a row", "remove key, or choose another apply", path+".key")
+	case p.Apply != ApplyAppend && len(p.Key) == 0 && !c.suggested[path+".key"]:
+		c.add("is missing", "add it: key: [order_id], the columns that identify a row; only apply: append has none", path+".key")
+	}
+}
+
+func (c *checker) checkOrder(p *Pipeline, path string) {
+	by := p.OrderBy.By
+	if len(by) == 0 || !c.intact(path+".apply") {
+		return
+	}
+	at := path + ".order_by"
+	switch p.Apply {
+	case ApplyMirror:
+		c.add("contradicts apply: mirror: a removed row leaves nothing to compare a late change with",
+			"use apply: soft_delete (or upsert, which ignores deletes), or remove order_by", at)
+	case ApplyInsertOnly:
+		c.add("contradicts apply: insert_only, where the first row of a key stays", "remove order_by, or use apply: upsert", at)
+	case ApplyAppend:
+		c.add("contradicts apply: append, which keeps every change", "remove order_by", at)
+	}
+	for i, col := range by {
+		if slices.Contains(p.Key, col) {
+			c.add(c.quote(col, item(at, i), item(at+".by", i))+" is a key column, which never differs between changes of a row", "name another column", at)
+		}
+	}
+}
+
+func (c *checker) checkColumns(p *Pipeline, path string) {
+	for col, source := range p.Columns.Add {
+		at := join(path, col)
+		if p.Source.Format.Type == "json" && (source == "ts_ms" || strings.HasPrefix(source, "source.")) {
+			c.add("needs a Debezium envelope, which format json has not", "use kafka.timestamp or header.NAME", at)
+		}
+		if p.Apply == ApplySoftDelete && col == deletedAt {
+			c.add("is set by apply: soft_delete itself", "remove it", at)
+		}
+	}
+}
+
+func (c *checker) checkErrors(p *Pipeline) {
+	topicPaths := inherited(p.Name, "dead_letter.topic")
+	_, written := c.written(topicPaths...)
+	switch {
+	case p.OnError == OnErrorDeadLetter && p.DeadLetter.Topic == "" && !written:
+		c.add("is dead_letter without a topic", "add dead_letter: {topic: applier.dlq}", inherited(p.Name, "on_error")...)
+	case p.OnError != OnErrorDeadLetter && c.intact(inherited(p.Name, "on_error")...):
+		if at, ok := c.written(topicPaths[0]); ok {
+			c.add("is never used, because on_error is "+string(p.OnError), "set on_error: dead_letter, or remove it", at)
+		}
+	}
+}
+
+func (c *checker) checkBatch(p *Pipeline) {
+	b := p.Batch
+	idle := inherited(p.Name, "batch.idle_flush")
+	if _, ok := c.written(idle...); ok && b.IdleFlush > b.Interval {
+		c.add("is longer than batch.interval, so it never happens", "use a shorter one, or 0s to switch it off", idle...)
+	}
+	largest := inherited(p.Name, "max_record_bytes")
+	if _, ok := c.written(largest...); ok && p.MaxRecordBytes > b.Bytes {
+		c.add("is larger than batch.bytes", "lower it, or raise batch.bytes", largest...)
+	}
+}

@@ -1,0 +1,230 @@
+package ingest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"applier/ingest/change"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Start says where a pipeline begins that has no position record yet.
+type Start struct {
+	Kind    string // earliest, latest, time, offset
+	Time    time.Time
+	Offsets map[int32]int64
+}
+
+// Cluster is what Kafka says about a pipeline's topics at one moment.
+type Cluster struct {
+	ID         string            // cluster id
+	Topics     map[string]string // topic name → topic id ("" where the broker has none)
+	Partitions []change.Partition
+}
+
+// Admin asks Kafka about topics and positions. It is safe for concurrent use.
+type Admin struct {
+	adm *kadm.Client
+}
+
+// NewAdmin wraps a client; closing it is the caller's.
+func NewAdmin(cl *kgo.Client) *Admin { return &Admin{kadm.NewClient(cl)} }
+
+// Describe returns cluster id, topic ids and partitions. A missing topic is a
+// *Problem.
+func (a *Admin) Describe(ctx context.Context, topics []string) (*Cluster, error) {
+	md, err := a.adm.Metadata(ctx, topics...)
+	if err != nil {
+		if p := classify(err, "reading metadata"); p != nil {
+			return nil, p
+		}
+		return nil, fmt.Errorf("reading Kafka metadata: %w", err)
+	}
+	c := &Cluster{ID: md.Cluster, Topics: map[string]string{}}
+	for _, name := range topics {
+		t, ok := md.Topics[name]
+		if !ok {
+			return nil, problem("K-NO-TOPIC", "topic %s does not exist", name)
+		}
+		if t.Err != nil {
+			if p := classify(t.Err, "topic "+name); p != nil {
+				return nil, p
+			}
+			return nil, fmt.Errorf("reading metadata of topic %s: %w", name, t.Err)
+		}
+		c.Topics[name] = ""
+		if t.ID != (kadm.TopicID{}) {
+			c.Topics[name] = t.ID.String()
+		}
+		for n := range t.Partitions {
+			c.Partitions = append(c.Partitions, change.Partition{Topic: name, Partition: n})
+		}
+	}
+	slices.SortFunc(c.Partitions, change.Partition.Compare)
+	return c, nil
+}
+
+// Offsets returns an offset a partition of a listing.
+func (a *Admin) offsets(ctx context.Context, what string, list func() (kadm.ListedOffsets, error)) (map[change.Partition]int64, error) {
+	l, err := list()
+	if err == nil {
+		err = l.Error()
+	}
+	if err != nil {
+		if p := classify(err, what); p != nil {
+			return nil, p
+		}
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	out := map[change.Partition]int64{}
+	l.Each(func(o kadm.ListedOffset) { out[change.Partition{Topic: o.Topic, Partition: o.Partition}] = o.Offset })
+	return out, nil
+}
+
+// Starts returns the log start offsets.
+func (a *Admin) Starts(ctx context.Context, topics []string) (map[change.Partition]int64, error) {
+	return a.offsets(ctx, "listing start offsets", func() (kadm.ListedOffsets, error) { return a.adm.ListStartOffsets(ctx, topics...) })
+}
+
+// Ends returns the high watermarks.
+func (a *Admin) Ends(ctx context.Context, topics []string) (map[change.Partition]int64, error) {
+	return a.offsets(ctx, "listing end offsets", func() (kadm.ListedOffsets, error) { return a.adm.ListEndOffsets(ctx, topics...) })
+}
+
+// Stable returns the last stable offsets: what read_committed can reach.
+func (a *Admin) Stable(ctx context.Context, topics []string) (map[change.Partition]int64, error) {
+	return a.offsets(ctx, "listing stable offsets", func() (kadm.ListedOffsets, error) { return a.adm.ListCommittedOffsets(ctx, topics...) })
+}
+
+// After returns the first offsets at or after a time, the end where there is none.
+func (a *Admin) After(ctx context.Context, topics []string, t time.Time) (map[change.Partition]int64, error) {
+	return a.offsets(ctx, "listing offsets by time", func() (kadm.ListedOffsets, error) {
+		return a.adm.ListOffsetsAfterMilli(ctx, t.UnixMilli(), topics...)
+	})
+}
+
+// Resolve turns a Start into numbers for every partition.
+func (a *Admin) Resolve(ctx context.Context, topics []string, s Start) (change.Positions, *Cluster, error) {
+	c, err := a.Describe(ctx, topics)
+	if err != nil {
+		return nil, nil, err
+	}
+	var at map[change.Partition]int64
+	switch s.Kind {
+	case "latest":
+		at, err = a.Stable(ctx, topics)
+	case "time":
+		at, err = a.After(ctx, topics, s.Time)
+	default:
+		at, err = a.Starts(ctx, topics)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	pos := change.Positions{}
+	for _, p := range c.Partitions {
+		next := at[p]
+		if s.Kind == "offset" {
+			if n, ok := s.Offsets[p.Partition]; ok {
+				next = n
+			}
+		}
+		pos[p] = change.Position{Next: next, Epoch: -1}
+	}
+	return pos, c, nil
+}
+
+// Check compares positions with the log: cluster, topic ids, partitions, log
+// start, end, and the leader epochs' ends (a log that was cut and grew again is
+// seen only by them). It returns the partitions that are new since.
+func (a *Admin) Check(ctx context.Context, topics []string, pos change.Positions, ids map[string]string, cluster string) (added []change.Partition, err error) {
+	c, err := a.Describe(ctx, topics)
+	if err != nil {
+		return nil, err
+	}
+	if p := identityProblem(c, topics, pos, ids, cluster); p != nil {
+		return nil, p
+	}
+	starts, err := a.Starts(ctx, topics)
+	if err != nil {
+		return nil, err
+	}
+	ends, err := a.Ends(ctx, topics)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range pos.Sorted() {
+		next := pos[p].Next
+		if next < starts[p] {
+			return nil, problem("K-GAP", "%s: next offset %d was removed, the log starts at %d now (%d offsets are missing)", p, next, starts[p], starts[p]-next)
+		}
+		if next > ends[p] {
+			return nil, problem("K-TRUNCATED", "%s: next offset %d is behind the log's end %d", p, next, ends[p])
+		}
+	}
+	if p, err := a.epochProblem(ctx, pos); p != nil || err != nil {
+		return nil, cmp.Or[error](err, p)
+	}
+	for _, p := range c.Partitions {
+		if _, known := pos[p]; !known {
+			added = append(added, p)
+		}
+	}
+	return added, nil
+}
+
+func identityProblem(c *Cluster, topics []string, pos change.Positions, ids map[string]string, cluster string) *Problem {
+	if cluster != "" && c.ID != "" && c.ID != cluster {
+		return problem("K-CLUSTER", "the brokers belong to cluster %s, the table's positions to %s", c.ID, cluster)
+	}
+	for _, t := range topics {
+		if ids[t] != "" && c.Topics[t] != "" && ids[t] != c.Topics[t] {
+			return problem("K-RECREATED", "topic %s has the id %s now, the table's positions are for %s", t, c.Topics[t], ids[t])
+		}
+	}
+	for _, p := range pos.Sorted() {
+		if _, known := slices.BinarySearchFunc(c.Partitions, p, change.Partition.Compare); !known {
+			if _, topic := c.Topics[p.Topic]; !topic {
+				return problem("C-CHANGED", "the table's positions name topic %s, which the pipeline does not read", p.Topic)
+			}
+			return problem("K-RECREATED", "partition %s is gone", p)
+		}
+	}
+	return nil
+}
+
+// epochProblem asks the leaders where the stored epochs end.
+func (a *Admin) epochProblem(ctx context.Context, pos change.Positions) (*Problem, error) {
+	var req kadm.OffsetForLeaderEpochRequest
+	for _, p := range pos.Sorted() {
+		if e := pos[p].Epoch; e >= 0 {
+			req.Add(p.Topic, p.Partition, e)
+		}
+	}
+	if len(req) == 0 {
+		return nil, nil
+	}
+	res, err := a.adm.OffsetForLeaderEpoch(ctx, req)
+	if err != nil {
+		if p := classify(err, "asking for epoch ends"); p != nil {
+			return p, nil
+		}
+		return nil, fmt.Errorf("asking for epoch ends: %w", err)
+	}
+	for _, p := range pos.Sorted() {
+		r, ok := res[p.Topic][p.Partition]
+		if !ok || r.Err != nil || r.EndOffset < 0 {
+			continue // an old broker, or none that knows the epoch: offsets were compared already
+		}
+		if r.EndOffset < pos[p].Next {
+			return problem("K-TRUNCATED", "%s: leader epoch %d ends at offset %d, but records up to %d of it are applied: the log was cut",
+				p, pos[p].Epoch, r.EndOffset, pos[p].Next), nil
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,98 @@
+package ingest
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
+)
+
+// ClientOptions say how to reach the brokers. All clients of a process share them.
+type ClientOptions struct {
+	Brokers  []string
+	ClientID string
+	TLS      *tls.Config // nil: plaintext
+	SASL     SASL
+	// Dial replaces the network in tests; nil is the ordinary one.
+	Dial func(ctx context.Context, network, host string) (net.Conn, error)
+	Log  *slog.Logger
+}
+
+// SASL are credentials; an empty Mechanism means none.
+type SASL struct {
+	Mechanism string // plain, scram-sha-256, scram-sha-512
+	Username  string
+	Password  string
+}
+
+func (s SASL) mechanism() (sasl.Mechanism, error) {
+	switch s.Mechanism {
+	case "plain":
+		return plain.Auth{User: s.Username, Pass: s.Password}.AsMechanism(), nil
+	case "scram-sha-256":
+		return scram.Auth{User: s.Username, Pass: s.Password}.AsSha256Mechanism(), nil
+	case "scram-sha-512":
+		return scram.Auth{User: s.Username, Pass: s.Password}.AsSha512Mechanism(), nil
+	}
+	return nil, fmt.Errorf("sasl mechanism %q is not known; use plain, scram-sha-256 or scram-sha-512", s.Mechanism)
+}
+
+// kgo returns the options every client starts from.
+func (o ClientOptions) kgo() ([]kgo.Opt, error) {
+	opts := []kgo.Opt{kgo.SeedBrokers(o.Brokers...), kgo.ClientID(o.ClientID)}
+	if o.Log != nil {
+		opts = append(opts, kgo.WithLogger(&logger{o.Log}))
+	}
+	if o.SASL.Mechanism != "" {
+		m, err := o.SASL.mechanism()
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, kgo.SASL(m))
+	}
+	switch {
+	case o.Dial != nil:
+		opts = append(opts, kgo.Dialer(o.Dial))
+	case o.TLS != nil:
+		opts = append(opts, kgo.DialTLSConfig(o.TLS))
+	}
+	return opts, nil
+}
+
+// NewClient returns a client for administration and production.
+func NewClient(o ClientOptions, extra ...kgo.Opt) (*kgo.Client, error) {
+	opts, err := o.kgo()
+	if err != nil {
+		return nil, err
+	}
+	cl, err := kgo.NewClient(append(opts, extra...)...)
+	if err != nil {
+		return nil, fmt.Errorf("creating a Kafka client: %w", err)
+	}
+	return cl, nil
+}
+
+// logger hands the client's messages to slog one level lower: what matters to an
+// operator is logged by this package itself.
+type logger struct{ log *slog.Logger }
+
+func (l *logger) Level() kgo.LogLevel {
+	if l.log.Enabled(context.Background(), slog.LevelDebug) {
+		return kgo.LogLevelInfo
+	}
+	return kgo.LogLevelWarn
+}
+
+func (l *logger) Log(level kgo.LogLevel, msg string, kv ...any) {
+	to := slog.LevelDebug
+	if level == kgo.LogLevelError {
+		to = slog.LevelWarn
+	}
+	l.log.Log(context.Background(), to, "kafka: "+msg, kv...)
+}

@@ -1,0 +1,578 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"applier/ingest/change"
+	"applier/ingest/decode"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Policy says what happens to a record that cannot be applied.
+type Policy string
+
+// The policies.
+const (
+	OnErrorPause      Policy = "pause"
+	OnErrorSkip       Policy = "skip"
+	OnErrorDeadLetter Policy = "dead_letter"
+)
+
+// Collector takes the decoded changes. All calls come from the consumer's own
+// goroutine. batcher.Batcher has these methods but Flush and Count.
+type Collector interface {
+	// Reset starts anew from a position vector; partitions gives the meaning of
+	// the ordinals in changes.
+	Reset(start change.Positions, partitions []change.Partition, generation uint64)
+	// Changes is where decoders append.
+	Changes() *change.Batch
+	// Record passes a record's position after it was decoded, skipped or sent away.
+	Record(part int32, offset int64, epoch int32, key, value []byte, now time.Time)
+	// Advance passes a position that carries no record.
+	Advance(part int32, next int64, epoch int32)
+	// Position returns where a partition stands.
+	Position(part int32) (change.Position, bool)
+	// Count counts a record that changes no row.
+	Count(what Uncounted)
+	// Due says whether the batch is to be closed now and why; Deadline when time
+	// alone will close it (zero: never).
+	Due(now time.Time) (reason string, due bool)
+	Deadline() time.Time
+	Empty() bool
+	// Flush closes the batch and hands it over; it blocks until it is taken.
+	Flush(ctx context.Context, reason string) error
+	// Full says that the memory budget is exceeded; Freed is closed when it may
+	// not be any more.
+	Full() (freed <-chan struct{}, full bool)
+}
+
+// Uncounted says why a record changed no row.
+type Uncounted uint8
+
+// The reasons.
+const (
+	CountSkipped Uncounted = iota
+	CountDeadLetter
+	CountDropped
+)
+
+// Owner is told about the group and about trouble; it owns the table.
+type Owner interface {
+	// Assigned: all partitions are ours.
+	Assigned()
+	// Revoked: they are not any more. It returns when no commit can follow, or
+	// after a bounded time when an outcome stays unknown.
+	Revoked()
+	// Halted: reading stopped with a problem; the batches before it were handed over.
+	Halted(p Problem)
+}
+
+// Metrics are hooks; any may be nil.
+type Metrics struct {
+	Record   func(kind string, bytes int)                 // a change kind, or a skip reason
+	Dropped  func(reason string)                          // a record that was not applied
+	Letter   func(class string)                           // a dead letter
+	Paused   func(reason string, d time.Duration)         // backpressure
+	Buffered func(bytes int64)                            // held by the Kafka client
+	Fetched  func(p change.Partition, high, stable int64) // watermarks of a fetch
+}
+
+// Options configure a Consumer.
+type Options struct {
+	Client   ClientOptions
+	Pipeline string
+	Group    string
+	Topics   []string
+	OnError  Policy
+	// Letters is needed for OnErrorDeadLetter.
+	Letters *DeadLetters
+	// Start is where a first start begins.
+	Start Start
+	// FetchBytes caps what the client fetches and buffers.
+	FetchBytes int32
+	// MaxRecordBytes refuses larger records (key and value).
+	MaxRecordBytes int
+	// SessionTimeout of the group; zero is the client's default.
+	SessionTimeout time.Duration
+	Log            *slog.Logger
+	Metrics        Metrics
+}
+
+// Consumer reads one pipeline's topics as a member of its group. Run polls
+// until its context ends; the other methods may be called from any goroutine.
+type Consumer struct {
+	o     Options
+	cl    *kgo.Client
+	admin *Admin
+	dec   decode.Decoder
+	col   Collector
+	owner Owner
+	calls chan func()
+
+	mu       sync.Mutex
+	wake     context.CancelFunc
+	assigned map[change.Partition]bool
+	whole    bool // assigned is the whole table
+
+	generation atomic.Uint64
+
+	// The rest belongs to the goroutine of Run.
+	active     bool // positions are set and nothing is wrong
+	suspended  bool // by an operator
+	partitions []change.Partition
+	ordinal    map[string][]int32
+	held       map[change.Partition]int64 // new partitions and their start
+	passing    map[change.Partition]int64 // where the old ones must come to release them
+	rec        decode.Record
+	headers    []change.Header
+	notes      map[string]bool
+}
+
+// NewConsumer joins nothing yet: Run does. make builds the decoder and is
+// called once.
+func NewConsumer(o Options, dec decode.Decoder, col Collector, owner Owner) (*Consumer, error) {
+	c := &Consumer{o: o, dec: dec, col: col, owner: owner, calls: make(chan func(), 16), notes: map[string]bool{}}
+	opts := []kgo.Opt{
+		kgo.ConsumerGroup(o.Group),
+		kgo.ConsumeTopics(o.Topics...),
+		kgo.Balancers(affineBalancer{}),
+		kgo.DisableAutoCommit(),
+		kgo.BlockRebalanceOnPoll(),
+		// Without a position there is an error, never a silent jump; partitions
+		// that appear later begin at their start (reliability.md §1.11).
+		kgo.ConsumeResetOffset(kgo.NoResetOffset().AtStart()),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.KeepControlRecords(),
+		kgo.KeepRetryableFetchErrors(),
+		kgo.FetchMaxBytes(o.FetchBytes),
+		kgo.FetchMaxPartitionBytes(o.FetchBytes / 4),
+		kgo.FetchMaxWait(time.Second),
+		kgo.OnPartitionsAssigned(c.onAssigned),
+		kgo.OnPartitionsRevoked(c.onRevoked),
+		kgo.OnPartitionsLost(c.onRevoked),
+		kgo.AdjustFetchOffsetsFn(c.adjust),
+		kgo.OnPartitionsCallbackBlocked(func(context.Context, *kgo.Client) { c.interrupt() }),
+	}
+	if o.SessionTimeout > 0 {
+		opts = append(opts, kgo.SessionTimeout(o.SessionTimeout), kgo.HeartbeatInterval(o.SessionTimeout/10))
+	}
+	cl, err := NewClient(o.Client, opts...)
+	if err != nil {
+		return nil, err
+	}
+	c.cl = cl
+	c.admin = NewAdmin(cl)
+	// Nothing is fetched before the table said from where.
+	cl.PauseFetchTopics(o.Topics...)
+	return c, nil
+}
+
+// Admin asks the same brokers.
+func (c *Consumer) Admin() *Admin { return c.admin }
+
+func (c *Consumer) onAssigned(_ context.Context, _ *kgo.Client, added map[string][]int32) {
+	c.mu.Lock()
+	if c.assigned == nil {
+		c.assigned = map[change.Partition]bool{}
+	}
+	for topic, parts := range added {
+		for _, p := range parts {
+			c.assigned[change.Partition{Topic: topic, Partition: p}] = true
+		}
+	}
+	any := len(c.assigned) > 0
+	c.mu.Unlock()
+	c.cl.PauseFetchTopics(c.o.Topics...)
+	if any {
+		c.call(func() { c.active = false })
+		c.owner.Assigned()
+	}
+}
+
+// onRevoked runs for revoked and lost partitions alike: the balancer moves all
+// or nothing, so any loss is the loss of the table.
+func (c *Consumer) onRevoked(_ context.Context, _ *kgo.Client, gone map[string][]int32) {
+	if len(gone) == 0 {
+		return
+	}
+	c.mu.Lock()
+	for topic, parts := range gone {
+		for _, p := range parts {
+			delete(c.assigned, change.Partition{Topic: topic, Partition: p})
+		}
+	}
+	c.mu.Unlock()
+	c.cl.PauseFetchTopics(c.o.Topics...)
+	c.call(func() { c.active = false })
+	c.owner.Revoked()
+}
+
+// adjust replaces the group's offsets: they are advisory, and fetching is
+// paused until Resume sets the table's. Offset 0 only keeps the client from
+// asking the broker for a reset.
+func (c *Consumer) adjust(_ context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+	for _, parts := range offsets {
+		for p := range parts {
+			parts[p] = kgo.NewOffset().At(0)
+		}
+	}
+	return offsets, nil
+}
+
+// call runs f in Run's goroutine, soon.
+func (c *Consumer) call(f func()) {
+	select {
+	case c.calls <- f:
+	default:
+		go func() { c.calls <- f }()
+	}
+	c.interrupt()
+}
+
+// interrupt ends a poll that waits.
+func (c *Consumer) interrupt() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.wake != nil {
+		c.wake()
+	}
+}
+
+// ResolveStart asks where a first start begins.
+func (c *Consumer) ResolveStart(ctx context.Context) (change.Positions, *Cluster, error) {
+	return c.admin.Resolve(ctx, c.o.Topics, c.o.Start)
+}
+
+// Resume checks positions against Kafka and reads from there. Batches closed
+// from now on carry the returned generation; older ones are void. Errors that
+// are a *Problem must stop the pipeline.
+func (c *Consumer) Resume(ctx context.Context, pos change.Positions, ids map[string]string, cluster string) (uint64, error) {
+	added, err := c.admin.Check(ctx, c.o.Topics, pos, ids, cluster)
+	if err != nil {
+		return 0, err
+	}
+	starts, ends := map[change.Partition]int64{}, map[change.Partition]int64{}
+	if len(added) > 0 {
+		if starts, err = c.admin.Starts(ctx, c.o.Topics); err != nil {
+			return 0, err
+		}
+		if ends, err = c.admin.Ends(ctx, c.o.Topics); err != nil {
+			return 0, err
+		}
+	}
+	if missing := c.missing(pos, added); missing != nil {
+		return 0, missing
+	}
+	done := make(chan struct{})
+	generation := c.generation.Add(1)
+	c.call(func() {
+		c.seek(pos, added, starts, ends, generation)
+		close(done)
+	})
+	select {
+	case <-done:
+		return generation, nil
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+}
+
+// missing finds partitions that the group did not give us: then somebody else
+// reads a part of the table.
+func (c *Consumer) missing(pos change.Positions, added []change.Partition) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for p := range pos {
+		if !c.assigned[p] {
+			return problem("K-PARTIAL", "partition %s is not assigned to this instance", p)
+		}
+	}
+	for _, p := range added {
+		if !c.assigned[p] {
+			return fmt.Errorf("partition %s is new and not assigned yet", p)
+		}
+	}
+	return nil
+}
+
+func (c *Consumer) seek(pos change.Positions, added []change.Partition, starts, ends map[change.Partition]int64, generation uint64) {
+	c.partitions = append(pos.Sorted(), added...)
+	c.ordinal = map[string][]int32{}
+	offsets := map[string]map[int32]kgo.EpochOffset{}
+	set := func(p change.Partition, at kgo.EpochOffset) {
+		if offsets[p.Topic] == nil {
+			offsets[p.Topic] = map[int32]kgo.EpochOffset{}
+		}
+		offsets[p.Topic][p.Partition] = at
+	}
+	for i, p := range c.partitions {
+		o := c.ordinal[p.Topic]
+		for len(o) <= int(p.Partition) {
+			o = append(o, -1)
+		}
+		o[p.Partition] = int32(i)
+		c.ordinal[p.Topic] = o
+		if at, ok := pos[p]; ok {
+			set(p, kgo.EpochOffset{Epoch: at.Epoch, Offset: at.Next})
+		} else {
+			set(p, kgo.EpochOffset{Epoch: -1, Offset: starts[p]})
+		}
+	}
+	c.hold(pos, added, starts, ends)
+	c.col.Reset(pos, c.partitions, generation)
+	c.cl.SetOffsets(offsets)
+	c.active = true
+	if !c.suspended {
+		c.cl.ResumeFetchTopics(c.o.Topics...)
+	}
+}
+
+// hold keeps new partitions back until the old ones passed the end they had
+// when the new ones were discovered: until then a key may have moved.
+func (c *Consumer) hold(pos change.Positions, added []change.Partition, starts, ends map[change.Partition]int64) {
+	c.held, c.passing = nil, nil
+	paused := c.cl.PauseFetchPartitions(nil)
+	c.cl.ResumeFetchPartitions(paused)
+	if len(added) == 0 {
+		return
+	}
+	c.held, c.passing = map[change.Partition]int64{}, map[change.Partition]int64{}
+	parts := map[string][]int32{}
+	for _, p := range added {
+		c.held[p] = starts[p]
+		parts[p.Topic] = append(parts[p.Topic], p.Partition)
+	}
+	for p := range pos {
+		c.passing[p] = ends[p]
+	}
+	c.cl.PauseFetchPartitions(parts)
+	c.o.Log.Info("new partitions wait until the old ones are read up to here", "new", len(added), "topics", c.o.Topics)
+}
+
+// release lets held partitions go when every old one has passed its mark.
+func (c *Consumer) release() {
+	if c.held == nil {
+		return
+	}
+	for p, end := range c.passing {
+		if at, ok := c.col.Position(c.ordinalOf(p)); !ok || at.Next < end {
+			return
+		}
+	}
+	parts := map[string][]int32{}
+	for p, start := range c.held {
+		c.col.Advance(c.ordinalOf(p), start, -1)
+		parts[p.Topic] = append(parts[p.Topic], p.Partition)
+	}
+	c.held, c.passing = nil, nil
+	c.cl.ResumeFetchPartitions(parts)
+	c.o.Log.Info("new partitions are read now", "topics", c.o.Topics)
+}
+
+func (c *Consumer) ordinalOf(p change.Partition) int32 {
+	o := c.ordinal[p.Topic]
+	if int(p.Partition) >= len(o) {
+		return -1
+	}
+	return o[p.Partition]
+}
+
+// Suspend stops reading (an operator's pause) and Unsuspend goes on.
+func (c *Consumer) Suspend() {
+	c.call(func() {
+		c.suspended = true
+		c.cl.PauseFetchTopics(c.o.Topics...)
+	})
+}
+
+// Unsuspend undoes Suspend.
+func (c *Consumer) Unsuspend() {
+	c.call(func() {
+		c.suspended = false
+		if c.active {
+			c.cl.ResumeFetchTopics(c.o.Topics...)
+		}
+	})
+}
+
+// Flush closes the open batch now.
+func (c *Consumer) Flush(reason string) {
+	c.call(func() { _ = c.flush(context.Background(), reason) })
+}
+
+// Commit tells the group where the table stands, for lag tools; an error
+// changes nothing and is returned for the log only.
+func (c *Consumer) Commit(ctx context.Context, pos change.Positions) error {
+	offsets := map[string]map[int32]kgo.EpochOffset{}
+	for p, at := range pos {
+		if offsets[p.Topic] == nil {
+			offsets[p.Topic] = map[int32]kgo.EpochOffset{}
+		}
+		offsets[p.Topic][p.Partition] = kgo.EpochOffset{Epoch: at.Epoch, Offset: at.Next}
+	}
+	errs := make(chan error, 1)
+	c.cl.CommitOffsets(ctx, offsets, commitDone(errs))
+	select {
+	case err := <-errs:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Run polls until ctx ends. Before it returns it hands over what is open, if
+// drain is still possible.
+func (c *Consumer) Run(ctx context.Context) error {
+	defer c.close()
+	for ctx.Err() == nil {
+		c.runCalls()
+		if err := c.flushDue(ctx); err != nil {
+			return err
+		}
+		if err := c.waitForMemory(ctx); err != nil {
+			return err
+		}
+		fetches := c.poll(ctx)
+		if fetches.IsClientClosed() {
+			return errors.New("the Kafka client was closed")
+		}
+		c.handle(ctx, fetches)
+		c.cl.AllowRebalance()
+	}
+	c.runCalls()
+	return nil
+}
+
+func (c *Consumer) close() {
+	// Leaving needs the callbacks, which need the owner; the caller stops the
+	// owner after Run returned.
+	c.cl.AllowRebalance()
+	c.cl.CloseAllowingRebalance()
+}
+
+func (c *Consumer) runCalls() {
+	for {
+		select {
+		case f := <-c.calls:
+			f()
+		default:
+			return
+		}
+	}
+}
+
+// poll waits for records, a call, or the batch's deadline.
+func (c *Consumer) poll(ctx context.Context) kgo.Fetches {
+	pollCtx, cancel := context.WithCancel(ctx)
+	if at := c.col.Deadline(); c.active && !at.IsZero() {
+		pollCtx, cancel = context.WithDeadline(ctx, at)
+	}
+	defer cancel()
+	c.mu.Lock()
+	c.wake = cancel
+	waiting := len(c.calls) > 0
+	c.mu.Unlock()
+	if waiting {
+		cancel()
+	}
+	return c.cl.PollRecords(pollCtx, maxPollRecords)
+}
+
+// maxPollRecords bounds the work between two looks at limits and calls.
+const maxPollRecords = 10_000
+
+func (c *Consumer) flushDue(ctx context.Context) error {
+	if !c.active {
+		return nil
+	}
+	if reason, due := c.col.Due(time.Now()); due {
+		return c.flush(ctx, reason)
+	}
+	return nil
+}
+
+// flush hands the open batch over. Rebalances may go on meanwhile: a batch that
+// is not ours any more is fenced by the table.
+func (c *Consumer) flush(ctx context.Context, reason string) error {
+	if !c.active || c.col.Empty() {
+		return nil
+	}
+	if !c.flushLetters(ctx) {
+		return nil
+	}
+	from := time.Now()
+	err := c.col.Flush(ctx, reason)
+	c.paused("commit", from)
+	if err != nil && ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// flushLetters makes the batch's dead letters durable first. A failure keeps
+// the batch open and is tried again.
+func (c *Consumer) flushLetters(ctx context.Context) bool {
+	if c.o.Letters == nil {
+		return true
+	}
+	err := c.o.Letters.Flush(ctx)
+	if err == nil {
+		return true
+	}
+	if ctx.Err() == nil {
+		c.stopWith(Problem{"D-DLQ", err.Error()})
+	}
+	return false
+}
+
+func (c *Consumer) paused(reason string, from time.Time) {
+	if m := c.o.Metrics.Paused; m != nil {
+		m(reason, time.Since(from))
+	}
+}
+
+// waitForMemory stops fetching while the process's budget is exceeded: first the
+// open batch goes, then nothing more is taken until somebody freed memory.
+func (c *Consumer) waitForMemory(ctx context.Context) error {
+	if m := c.o.Metrics.Buffered; m != nil {
+		m(c.cl.BufferedFetchBytes())
+	}
+	freed, full := c.col.Full()
+	if !full || !c.active {
+		return nil
+	}
+	if err := c.flush(ctx, "memory"); err != nil {
+		return err
+	}
+	if freed, full = c.col.Full(); !full {
+		return nil
+	}
+	from := time.Now()
+	defer c.paused("memory", from)
+	timer := time.NewTimer(time.Second)
+	defer timer.Stop()
+	select {
+	case <-freed:
+	case <-timer.C: // progress even if nobody else ever frees anything
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// stopWith ends reading with a problem. What was decoded before it has been
+// handed over.
+func (c *Consumer) stopWith(p Problem) {
+	if !c.active {
+		return
+	}
+	c.active = false
+	c.cl.PauseFetchTopics(c.o.Topics...)
+	c.owner.Halted(p)
+}

@@ -1,0 +1,197 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"applier/ingest/change"
+	"applier/ingest/decode"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// commitDone adapts the client's commit callback.
+func commitDone(errs chan<- error) func(*kgo.Client, *kmsg.OffsetCommitRequest, *kmsg.OffsetCommitResponse, error) {
+	return func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, err error) {
+		if err == nil && resp != nil {
+			for _, t := range resp.Topics {
+				for _, p := range t.Partitions {
+					if e := kerr.ErrorForCode(p.ErrorCode); e != nil && err == nil {
+						err = e
+					}
+				}
+			}
+		}
+		errs <- err
+	}
+}
+
+// handle takes what a poll brought. Errors are looked at first: data that comes
+// with a lost position must not be taken, everything before it was.
+func (c *Consumer) handle(ctx context.Context, fetches kgo.Fetches) {
+	if !c.active {
+		return // read before the table said from where: it is read again
+	}
+	if p := c.fetchProblem(fetches); p != nil {
+		if err := c.flush(ctx, "revoke"); err == nil {
+			c.stopWith(*p)
+		}
+		return
+	}
+	fetches.EachPartition(func(ftp kgo.FetchTopicPartition) {
+		if c.active {
+			c.partition(ctx, &ftp)
+		}
+	})
+	if c.active {
+		c.release()
+	}
+}
+
+// fetchProblem finds an error that must stop reading.
+func (c *Consumer) fetchProblem(fetches kgo.Fetches) *Problem {
+	var found *Problem
+	fetches.EachError(func(topic string, partition int32, err error) {
+		if found != nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			return
+		}
+		p := change.Partition{Topic: topic, Partition: partition}
+		var loss *kgo.ErrDataLoss
+		switch {
+		case errors.As(err, &loss):
+			found = problem("K-TRUNCATED", "%s: applied up to offset %d, but the log was cut back to %d", p, loss.ConsumedTo, loss.ResetTo)
+		case errors.Is(err, kerr.OffsetOutOfRange):
+			found = problem("K-GAP", "%s: the position is outside of the log", p)
+		case errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.InconsistentTopicID):
+			found = problem("K-RECREATED", "topic %s was deleted or created again: %v", topic, err)
+		default:
+			if found = classify(err, "reading "+p.String()); found == nil {
+				c.o.Log.Debug("fetch error, the client retries", "partition", p, "err", err)
+			}
+		}
+	})
+	return found
+}
+
+func (c *Consumer) partition(ctx context.Context, f *kgo.FetchTopicPartition) {
+	part := c.ordinalOf(change.Partition{Topic: f.Topic, Partition: f.Partition})
+	if part < 0 {
+		if len(f.Records) > 0 {
+			c.stopWith(*problem("K-PARTIAL", "records of %s/%d came, a partition that was not there when reading began", f.Topic, f.Partition))
+		}
+		return
+	}
+	if m := c.o.Metrics.Fetched; m != nil && f.HighWatermark > 0 {
+		m(c.partitions[part], f.HighWatermark, f.LastStableOffset)
+	}
+	for _, r := range f.Records {
+		if !c.record(ctx, part, r) {
+			return
+		}
+	}
+}
+
+// record takes one record; false ends this poll.
+func (c *Consumer) record(ctx context.Context, part int32, r *kgo.Record) bool {
+	if at, ok := c.col.Position(part); ok && r.Offset < at.Next {
+		return true // the client repeated something
+	}
+	if r.Attrs.IsControl() {
+		c.col.Advance(part, r.Offset+1, r.LeaderEpoch)
+		return true
+	}
+	c.fill(part, r)
+	res, err := c.decode()
+	if err != nil {
+		if !c.refuse(ctx, err) {
+			return false
+		}
+	} else {
+		c.count(res)
+	}
+	c.col.Record(part, r.Offset, r.LeaderEpoch, r.Key, r.Value, time.Now())
+	if reason, due := c.col.Due(time.Now()); due {
+		if err := c.flush(ctx, reason); err != nil {
+			return false
+		}
+	}
+	return c.active
+}
+
+// fill copies a client record's header into the reused decode.Record.
+func (c *Consumer) fill(part int32, r *kgo.Record) {
+	c.headers = c.headers[:0]
+	for _, h := range r.Headers {
+		c.headers = append(c.headers, change.Header{Key: h.Key, Value: h.Value})
+	}
+	c.rec = decode.Record{Topic: r.Topic, Part: part, Partition: r.Partition, Offset: r.Offset,
+		Timestamp: r.Timestamp.UnixMilli(), Key: r.Key, Value: r.Value, Headers: c.headers}
+}
+
+func (c *Consumer) decode() (decode.Result, error) {
+	if n := len(c.rec.Key) + len(c.rec.Value); c.o.MaxRecordBytes > 0 && n > c.o.MaxRecordBytes {
+		return decode.Result{}, &decode.RowError{Class: decode.ClassLength, Msg: "the record is larger than max_record_bytes"}
+	}
+	out := c.col.Changes()
+	before := out.Bytes
+	res, err := c.dec.Decode(&c.rec, out)
+	if err == nil && out.Bytes == before {
+		out.Bytes += int64(len(c.rec.Key) + len(c.rec.Value))
+	}
+	return res, err
+}
+
+// count counts a decoded record and names unusual ones once.
+func (c *Consumer) count(res decode.Result) {
+	kind := string(res.Skip)
+	if res.Skip == decode.SkipNone {
+		out := c.col.Changes()
+		kind = "none"
+		if res.Rows > 0 {
+			kind = out.Kind[out.Len()-1].String()
+		}
+	} else {
+		c.col.Count(CountSkipped)
+	}
+	if m := c.o.Metrics.Record; m != nil {
+		m(kind, len(c.rec.Key)+len(c.rec.Value))
+	}
+	if res.Note != "" && !c.notes[res.Note] && len(c.notes) < 100 {
+		c.notes[res.Note] = true
+		c.o.Log.Info("records that change no row", "topic", c.rec.Topic, "what", res.Note, "reason", kind)
+	}
+}
+
+// refuse decides about a record that cannot be applied; false stops reading.
+func (c *Consumer) refuse(ctx context.Context, err error) bool {
+	var row *decode.RowError
+	if !errors.As(err, &row) {
+		row = &decode.RowError{Class: decode.ClassSyntax, Msg: err.Error()}
+	}
+	where := change.Partition{Topic: c.rec.Topic, Partition: c.rec.Partition}
+	switch c.o.OnError {
+	case OnErrorSkip:
+		c.o.Log.Warn("record skipped", "partition", where.String(), "offset", c.rec.Offset, "err", row)
+		c.col.Count(CountDropped)
+		if m := c.o.Metrics.Dropped; m != nil {
+			m("skipped_error")
+		}
+		return true
+	case OnErrorDeadLetter:
+		c.o.Letters.Send(ctx, &c.rec, row)
+		c.col.Count(CountDeadLetter)
+		if m := c.o.Metrics.Letter; m != nil {
+			m(string(row.Class))
+		}
+		return true
+	}
+	// What came before the record is committed first, so that a restart stands
+	// exactly at it.
+	if err := c.flush(ctx, "drain"); err == nil {
+		c.stopWith(*problem("D-ROW", "%s offset %d: %v", where, c.rec.Offset, row))
+	}
+	return false
+}

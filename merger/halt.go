@@ -1,0 +1,146 @@
+package merger
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Code names a reason for which a pipeline stops instead of guessing. Codes are
+// stable: they stand in logs, metrics, /status and docs/operations.md.
+type Code string
+
+// The codes. T: table, K: Kafka, D: disk or data, C: configuration, I: index, P: program.
+const (
+	CodeHole        Code = "T-HOLE"
+	CodeChain       Code = "T-CHAIN"
+	CodeRollback    Code = "T-ROLLBACK"
+	CodeOffsetLost  Code = "T-OFFSET-LOST"
+	CodeSecondGroup Code = "T-SECOND-GROUP"
+	CodeVersion     Code = "T-VERSION"
+	CodeCorrupt     Code = "T-CORRUPT"
+	CodeGone        Code = "T-GONE"
+	CodeReplaced    Code = "T-REPLACED"
+	CodeSchema      Code = "T-SCHEMA"
+	CodeOptions     Code = "T-OPTIONS"
+	CodeClone       Code = "T-CLONE"
+	CodeGap         Code = "K-GAP"
+	CodeTruncated   Code = "K-TRUNCATED"
+	CodeRecreated   Code = "K-RECREATED"
+	CodeNoTopic     Code = "K-NO-TOPIC"
+	CodeCluster     Code = "K-CLUSTER"
+	CodeAuth        Code = "K-AUTH"
+	CodeACL         Code = "K-ACL"
+	CodePartial     Code = "K-PARTIAL"
+	CodeTwoParts    Code = "K-KEY-IN-TWO-PARTITIONS"
+	CodeBadBatch    Code = "K-CORRUPT"
+	CodeRow         Code = "D-ROW"
+	CodeFull        Code = "D-FULL"
+	CodeIO          Code = "D-IO"
+	CodeReadOnly    Code = "D-READONLY"
+	CodePermission  Code = "D-PERM"
+	CodeDeadLetter  Code = "D-DLQ"
+	CodeConfig      Code = "C-CHANGED"
+	CodeMemory      Code = "I-MEMORY"
+	CodeMismatch    Code = "I-MISMATCH"
+	CodePanic       Code = "P-PANIC"
+)
+
+// CodeInfo explains a code to an operator.
+type CodeInfo struct {
+	Code Code
+	// Means says what was found.
+	Means string
+	// Do says what to do; commands stand in backquotes and exist (a test of the
+	// command line checks each).
+	Do string
+	// Retries: the pipeline tries again by itself; the halt ends when the cause does.
+	Retries bool
+}
+
+// Codes lists every code in the order of the operations manual.
+func Codes() []CodeInfo { return slices.Clone(codeList) }
+
+var codeList = []CodeInfo{
+	{CodeHole, "A snapshot between the earliest and the latest is missing: a rollback raced with a commit, or a file was deleted by hand.",
+		"Look with `applier inspect snapshots DB.TABLE`; roll the table back to the last snapshot before the hole with the engine that made it, then `applier resume PIPELINE`.", false},
+	{CodeChain, "A commit of this pipeline stands on a snapshot that is no longer there: the table was rolled back, or its history rewritten, while a commit was in flight.",
+		"Compare with `applier inspect snapshots DB.TABLE`, decide which state is right (roll back to it if needed), then `applier offsets set PIPELINE` with the positions that belong to that state.", false},
+	{CodeRollback, "The newest snapshots look like a rollback made by adding a snapshot, to a state without a position record.",
+		"State the positions that belong to the rolled-back content: `applier offsets set PIPELINE`.", false},
+	{CodeOffsetLost, "The pipeline has committed to this table before, but no position record is left in the retained snapshots.",
+		"State where to go on: `applier offsets set PIPELINE`. Keep the consumer pin on, so that expiry cannot drop the record again.", false},
+	{CodeSecondGroup, "Another pipeline id has already committed records of the same topic to this table.",
+		"Give this pipeline the old `id`, or take the other record over with `applier offsets adopt PIPELINE`.", false},
+	{CodeVersion, "The snapshot or the position record was written by a newer version of the program or of the table format.",
+		"Upgrade this instance, then `applier resume PIPELINE`.", false},
+	{CodeCorrupt, "A file of the table cannot be read or contradicts the metadata.",
+		"Find the file with `applier inspect files DB.TABLE`, restore it or roll the table back to a snapshot that reads fully, then `applier resume PIPELINE`.", false},
+	{CodeGone, "The table is not there any more: dropped or renamed.",
+		"Restore it or change `target`, then `applier resume PIPELINE`. Nothing is created in its place.", false},
+	{CodeReplaced, "The table was dropped and created again: it is another table now.",
+		"If the new table is meant, `applier offsets set PIPELINE` starts on it.", false},
+	{CodeSchema, "The table's schema changed in a way this pipeline cannot follow.",
+		"Change the pipeline or the table, then `applier resume PIPELINE`.", false},
+	{CodeOptions, "The table is of a kind, or was given an option, that this version does not write.",
+		"Undo the option or follow the advice in the message, then `applier resume PIPELINE`.", false},
+	{CodeClone, "The position record belongs to another table: this one is a copy.",
+		"If the copy is to be fed from here on, `applier offsets adopt PIPELINE`.", false},
+	{CodeGap, "Kafka no longer has the records that come next: retention or a delete removed them.",
+		"Restore them, or accept the loss with `applier offsets skip PIPELINE`; the gap is recorded in the table.", false},
+	{CodeTruncated, "Kafka's log ends before the position already applied, or was cut and grew again: an unclean election or a restored broker.",
+		"Records in the table may be gone from Kafka. Decide from where to read: `applier offsets set PIPELINE`.", false},
+	{CodeRecreated, "The topic was deleted and created again: its offsets mean other records now.",
+		"Start on the new topic with `applier offsets set PIPELINE`.", false},
+	{CodeNoTopic, "The topic is missing, or not visible to this user.",
+		"Create it or grant access, then `applier resume PIPELINE`.", true},
+	{CodeCluster, "The brokers belong to another Kafka cluster than the one in the position record.",
+		"Correct `kafka.brokers`; if the move is meant, `applier offsets set PIPELINE` with positions of the new cluster.", false},
+	{CodeAuth, "Kafka refuses the credentials.", "Correct `kafka.sasl` or `kafka.tls` and restart; the pipeline keeps trying.", true},
+	{CodeACL, "Kafka denies access to the topic or the group.", "Grant Read and Describe on the topic and Read on the group; the pipeline keeps trying.", true},
+	{CodePartial, "This instance was given only some partitions of the table: another consumer uses the group.",
+		"Stop the foreign member of the group; the pipeline goes on when it has all partitions.", true},
+	{CodeTwoParts, "One merge key was found in two partitions of one batch, so offsets do not say which change is newer.",
+		"Key the topic by the merge key, or set `order_by`. `applier resume PIPELINE` accepts arrival order once more.", false},
+	{CodeBadBatch, "A record batch fails its checksum or cannot be decompressed.",
+		"Repair the broker's log, or step over it with `applier offsets skip PIPELINE`.", true},
+	{CodeRow, "A record cannot be applied and `on_error` is pause.",
+		"Correct the table or the pipeline, or set `on_error: dead_letter`, then `applier resume PIPELINE`; or step over the record with `applier offsets skip PIPELINE`.", false},
+	{CodeFull, "No space is left where the table lives.", "Free space; the pipeline goes on by itself.", true},
+	{CodeIO, "Reading or writing the table fails.", "Look at the error, the disk and the kernel log; the pipeline keeps trying.", true},
+	{CodeReadOnly, "The file system is read-only.", "Remount it; the pipeline goes on by itself.", true},
+	{CodePermission, "The table's folders refuse this user.", "Correct owner or mode; the pipeline keeps trying.", true},
+	{CodeDeadLetter, "Dead letters cannot be written, so the batch that produced them waits.",
+		"Make the dead letter topic writable; the pipeline goes on by itself.", true},
+	{CodeConfig, "A setting that the applied data depends on was changed (merge key, apply, topics).",
+		"Undo the change, or accept it from the next record on with `applier offsets adopt PIPELINE`.", false},
+	{CodeMemory, "The key index does not fit the memory it may use.",
+		"Raise `memory` to the number in the message and restart.", false},
+	{CodeMismatch, "The key index contradicts the table.",
+		"Restart rebuilds the index. Please report it with the log.", false},
+	{CodePanic, "The program failed on this pipeline.", "Please report the stack in the log; `applier resume PIPELINE` tries again.", false},
+}
+
+// Info returns a code's explanation.
+func (c Code) Info() CodeInfo {
+	for _, i := range codeList {
+		if i.Code == c {
+			return i
+		}
+	}
+	return CodeInfo{Code: c, Means: "unknown code", Do: "`applier resume PIPELINE`"}
+}
+
+// Halt is why a pipeline stands still.
+type Halt struct {
+	Code  Code
+	Facts string // what exactly: names, numbers, never cell values
+}
+
+// String returns one line: code, facts and what to do.
+func (h Halt) String() string {
+	return fmt.Sprintf("%s: %s. %s", h.Code, strings.TrimSuffix(h.Facts, "."), h.Code.Info().Do)
+}
+
+// Error makes a Halt usable as an error.
+func (h *Halt) Error() string { return h.String() }

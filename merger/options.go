@@ -1,0 +1,65 @@
+package merger
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"applier/batcher"
+	"applier/storage/types"
+)
+
+// Settings are what a pipeline's rows mean: fixed for the life of an Applier.
+type Settings struct {
+	// ID is the pipeline's identity: it names the position record.
+	ID string
+	// Apply is the preset.
+	Apply batcher.Apply
+	// Key and OrderBy are indexes of the table's columns.
+	Key     []int
+	OrderBy []int
+	// Topics are the source topics.
+	Topics []string
+	// OnRowError decides about rows that turn out impossible only when the table
+	// is asked (holes nothing can fill): pause, skip or dead_letter.
+	OnRowError string
+	// Instance names this process in records and logs.
+	Instance string
+	// Pin keeps foreign expiry from removing the newest position record.
+	Pin bool
+	// VerifySample reads the key of one in so many matched rows back from the
+	// table before it is marked deleted; 0 switches it off.
+	VerifySample int
+	// MemoryBytes is the ceiling of the key index.
+	MemoryBytes int64
+	// StateDir holds the index's sidecar files and the marker of past commits.
+	StateDir string
+	// TargetFileBytes overrides the table's target-file-size for tests.
+	TargetFileBytes int64
+	// EncodeConcurrency is how many goroutines encode Parquet columns.
+	EncodeConcurrency int
+	// CommitUserPrefix starts the commit user of this process.
+	CommitUserPrefix string
+	Log              *slog.Logger
+	// Now is the wall clock, for snapshot times.
+	Now func() time.Time
+	// UUID makes names of files and snapshots.
+	UUID func() string
+}
+
+// DeletedAt is the column that soft deletes set.
+const DeletedAt = "deleted_at"
+
+// deletedAtColumn finds the soft delete marker.
+func deletedAtColumn(fields []types.Field) (int, error) {
+	for i, f := range fields {
+		if f.Name != DeletedAt {
+			continue
+		}
+		if f.Type.Kind != types.TimestampLTZ || f.Type.NotNull {
+			return 0, fmt.Errorf("apply soft_delete needs a nullable column %s of type TIMESTAMP(3) WITH LOCAL TIME ZONE, the table's is %s", DeletedAt, f.Type)
+		}
+		return i, nil
+	}
+	return 0, fmt.Errorf("apply soft_delete needs a column %s TIMESTAMP(3) WITH LOCAL TIME ZONE; the table has none", DeletedAt)
+}

@@ -1,0 +1,589 @@
+package merger
+
+import (
+	"fmt"
+	"maps"
+
+	"applier/ingest/change"
+)
+
+// retriesBeforeHalt is how often a failing effect is tried before the pipeline
+// says so; codes that retry go on behind the halt.
+const retriesBeforeHalt = 3
+
+// Step advances the commit loop by one event. It is pure: same state and
+// event, same result.
+func Step(s State, ev Event) (State, []Effect) {
+	switch e := ev.(type) {
+	case Assigned:
+		return s.assigned()
+	case Revoked:
+		return s.revoked()
+	case BatchReady:
+		return s.batchReady(e.Batch)
+	case Tick:
+		return s.tick()
+	case PauseAsked:
+		s.Paused = true
+		return s, nil
+	case ResumeAsked:
+		return s.resumeAsked()
+	case StopAsked:
+		s.Stop = true
+		return s.settle()
+	case SourceHalted:
+		return s.sourceHalted(e.Halt)
+	}
+	s.Waiting = false
+	if f, ok := ev.(Failed); ok {
+		return s.failed(f)
+	}
+	switch e := ev.(type) {
+	case Looked:
+		return s.looked(e)
+	case Resolved:
+		return s.resolved(e)
+	case Resumed:
+		return s.resumed(e)
+	case Synced:
+		return s.through(e.Problem, PhasePlan)
+	case Planned:
+		return s.through(e.Problem, PhaseWrite)
+	case Written:
+		return s.written(e)
+	case Stilled:
+		return s.stilled(e)
+	case Published:
+		return s.published(e)
+	case Slot:
+		return s.slot(e)
+	case ReadBacked:
+		return s.readBacked(e)
+	case Hinted:
+		return s.begin(PhaseAck)
+	case Acked:
+		return s.acked()
+	case Waited:
+		return s.waited()
+	}
+	panic(fmt.Sprintf("merger: event %T", ev)) // a new event type without a case: a programming error
+}
+
+// begin enters a phase and asks for its effect.
+func (s State) begin(p Phase) (State, []Effect) {
+	s.Phase = p
+	s.Waiting = true
+	switch p {
+	case PhaseRecover:
+		return s, []Effect{Look{Known: s.Known, Full: true}}
+	case PhaseLook:
+		return s, []Effect{Look{Known: s.Known}}
+	case PhaseResolve:
+		return s, []Effect{ResolveStart{}}
+	case PhaseResume:
+		return s, []Effect{Resume{s.Positions, s.Topics, s.Cluster}}
+	case PhaseSync:
+		return s, []Effect{Sync{s.Base}}
+	case PhasePlan:
+		return s, []Effect{Plan{s.Batch}}
+	case PhaseWrite:
+		return s, []Effect{Write{Batch: s.Batch, Base: s.Base, Target: s.Target, Seq: s.Seq + 1, Epoch: s.Epoch,
+			Chain: s.Chain, Gaps: s.Gaps + s.Batch.Gaps, Topics: s.Topics, Cluster: s.Cluster, Attempt: s.Attempt}}
+	case PhaseStill:
+		return s, []Effect{Still{s.Base}}
+	case PhasePublish:
+		s.InFlight = true
+		return s, []Effect{Publish{s.Target}}
+	case PhaseSlot:
+		return s, []Effect{ReadSlot{s.Target, s.Txn}}
+	case PhaseAfter:
+		return s, []Effect{ReadBack{s.Target, s.Txn, s.Base}}
+	case PhaseHint:
+		return s, []Effect{WriteHint{s.Target}}
+	case PhaseAck:
+		return s, []Effect{Acknowledge{Batch: s.Batch, Target: s.Target}}
+	}
+	s.Waiting = false
+	return s, nil
+}
+
+func (s State) with(before []Effect, next func(State) (State, []Effect)) (State, []Effect) {
+	s, after := next(s)
+	return s, append(before, after...)
+}
+
+// settle is where the loop decides what to do next when nothing is under way.
+func (s State) settle() (State, []Effect) {
+	if s.Waiting {
+		return s, nil
+	}
+	switch {
+	case s.Stop && s.Batch == nil:
+		s.Phase = PhaseStopped
+		return s, nil
+	case s.Phase == PhaseHalted && s.Stop:
+		return s.dropBatch(State.settle)
+	case !s.Owned && s.Phase != PhaseStopped:
+		s.Phase, s.Again = PhaseStandby, false
+		return s.dropBatch(func(s State) (State, []Effect) { return s, nil })
+	case s.Again && s.Phase == PhaseIdle:
+		return s.recover()
+	case s.Phase == PhaseIdle && s.Batch != nil && !s.Paused:
+		s.Attempt = 1
+		return s.begin(PhaseLook)
+	}
+	return s, nil
+}
+
+// dropBatch forgets the batch in hand; the source reads it again if it matters.
+func (s State) dropBatch(next func(State) (State, []Effect)) (State, []Effect) {
+	var out []Effect
+	if s.Batch != nil {
+		out = append(out, Drop{s.Batch})
+	}
+	s.Batch, s.InFlight, s.Txn, s.Attempt = nil, false, "", 0
+	return s.with(out, next)
+}
+
+func (s State) assigned() (State, []Effect) {
+	s.Owned = true
+	if s.Stop {
+		return s, nil
+	}
+	if s.Waiting {
+		// What is under way is protected by the fence like everything else; the
+		// source gets its positions when it is done.
+		s.Again = true
+		return s, nil
+	}
+	return s.recover()
+}
+
+// revoked: before the publish the attempt is abandoned at its next event; a
+// publish in flight is resolved first, for only reading tells its outcome.
+func (s State) revoked() (State, []Effect) {
+	s.Owned = false
+	return s.settle()
+}
+
+// recover reads the table anew and drops what was built on older knowledge.
+func (s State) recover() (State, []Effect) {
+	s.Again = false
+	return s.dropBatch(func(s State) (State, []Effect) { return s.begin(PhaseRecover) })
+}
+
+func (s State) batchReady(b *BatchInfo) (State, []Effect) {
+	switch {
+	case s.Batch != nil, s.Phase == PhaseHalted, s.Phase == PhaseStopped, !s.Owned:
+		return s, []Effect{Drop{b}}
+	case b.operator():
+	case s.Positions == nil || !b.Start.SameNext(s.Positions):
+		// The source reads from somewhere else than the table stands: tell it again.
+		if s.Waiting {
+			s.Again = true
+			return s, []Effect{Drop{b}}
+		}
+		return s.with([]Effect{Drop{b}}, State.recover)
+	}
+	s.Batch = b
+	return s.settle()
+}
+
+func (s State) tick() (State, []Effect) {
+	if s.Waiting || s.Phase != PhaseIdle || s.Batch != nil || !s.Owned {
+		return s, nil
+	}
+	return s.begin(PhaseLook)
+}
+
+func (s State) resumeAsked() (State, []Effect) {
+	s.Paused = false
+	if s.Phase == PhaseHalted && !s.Waiting {
+		s.Retries = 0
+		if s.InFlight {
+			s.Halt = nil
+			return s.begin(PhaseSlot)
+		}
+		return s.recover()
+	}
+	return s.settle()
+}
+
+func (s State) sourceHalted(h Halt) (State, []Effect) {
+	if s.Waiting || s.InFlight {
+		// The batch in hand was read before the trouble and is sound: it goes on,
+		// and the source reports again on the next resume.
+		return s, nil
+	}
+	return s.halt(h)
+}
+
+// halt stops the pipeline. Codes that retry look again after a pause.
+func (s State) halt(h Halt) (State, []Effect) {
+	s, out := s.show(h)
+	if h.Code.Info().Retries && s.Owned && !s.Stop {
+		s.Retries = max(s.Retries, retriesBeforeHalt)
+		s, wait := s.retry(PhaseRecover)
+		return s, append(out, wait...)
+	}
+	s.Phase = PhaseHalted
+	return s.with(out, func(s State) (State, []Effect) {
+		if s.InFlight {
+			return s, nil
+		}
+		return s.dropBatch(State.settle)
+	})
+}
+
+// show makes a halt visible, once.
+func (s State) show(h Halt) (State, []Effect) {
+	if s.Halt != nil && *s.Halt == h {
+		return s, nil
+	}
+	s.Halt = &h
+	return s, []Effect{Halted{h}}
+}
+
+// retry enters phase after behind a pause; a publish in flight is always
+// resolved first, whatever else failed.
+func (s State) retry(after Phase) (State, []Effect) {
+	if s.InFlight && after != PhasePublish {
+		after = PhaseSlot
+	}
+	s.Retries++
+	s.After = after
+	s.Phase, s.Waiting = PhaseBackoff, true
+	return s, []Effect{Wait{s.Retries}}
+}
+
+// failed handles an effect that could not be done: nothing changed, try again.
+func (s State) failed(f Failed) (State, []Effect) {
+	if s.abandoned() {
+		return s.settle()
+	}
+	if !f.Code.Info().Retries {
+		return s.halt(Halt{f.Code, f.Facts})
+	}
+	after := PhaseLook
+	switch {
+	case s.Phase == PhaseAfter, s.Phase == PhaseAck:
+		after = s.Phase
+	case s.Batch == nil, s.Batch.Op == "start":
+		after = PhaseRecover
+	}
+	var out []Effect
+	if s.Retries >= retriesBeforeHalt {
+		s, out = s.show(Halt{f.Code, f.Facts})
+	}
+	s, wait := s.retry(after)
+	return s, append(out, wait...)
+}
+
+// abandoned: the attempt is not worth going on with, and nothing of it can have
+// been published.
+func (s State) abandoned() bool { return !s.Owned && !s.InFlight && !s.committed() }
+
+// committed: the batch is in the table, only the work after it is left.
+func (s State) committed() bool {
+	return s.Phase == PhaseAfter || s.Phase == PhaseHint || s.Phase == PhaseAck
+}
+
+func (s State) waited() (State, []Effect) {
+	if !s.InFlight && s.After != PhaseAfter && s.After != PhaseAck && (!s.Owned || s.Stop) {
+		return s.dropBatch(State.settle)
+	}
+	switch s.After {
+	case PhaseRecover:
+		// The source is told where to read from afterwards, so the batch goes.
+		return s.recover()
+	case PhaseLook:
+		s.Attempt++
+	}
+	return s.begin(s.After)
+}
+
+// looked is steps 2 and 3: is the table sound, does it stand where the batch starts?
+func (s State) looked(l Looked) (State, []Effect) {
+	if s.abandoned() {
+		return s.settle()
+	}
+	if l.Problem != nil && !s.overrides(l.Problem.Code) {
+		return s.halt(*l.Problem)
+	}
+	if s.Phase == PhaseRecover {
+		return s.recovered(l)
+	}
+	var notes []Effect
+	if !l.KnownIntact {
+		notes = append(notes, Note{NoticeLostSnapshot})
+	}
+	s.Known = l.Latest
+	if s.Batch == nil {
+		return s.with(notes, func(s State) (State, []Effect) { return s.idleLooked(l) })
+	}
+	if n, fenced := s.fence(l); fenced {
+		notes = append(notes, Note{n})
+		return s.with(notes, func(s State) (State, []Effect) {
+			return s.dropBatch(func(s State) (State, []Effect) { return s.recovered(l) })
+		})
+	}
+	s.adoptRecord(l)
+	s.Base, s.Target = l.Latest, l.Latest.ID+1
+	return s.with(notes, func(s State) (State, []Effect) { return s.begin(PhaseSync) })
+}
+
+// operatorBatch reports whether a command's batch is in hand: it works without
+// the group, for the fence protects it like any other.
+func (s State) operatorBatch() bool { return s.Batch != nil && s.Batch.operator() }
+
+// overrides: a command that states positions is the answer to these codes.
+func (s State) overrides(c Code) bool {
+	if !s.operatorBatch() {
+		return false
+	}
+	switch c {
+	case CodeChain, CodeRollback, CodeOffsetLost, CodeReplaced, CodeClone, CodeSecondGroup, CodeConfig:
+		return true
+	}
+	return false
+}
+
+// fence compares the table's record with the batch's start and our epoch.
+func (s State) fence(l Looked) (Notice, bool) {
+	if s.Batch.Op == "start" {
+		return NoticeFenced, l.Record != nil
+	}
+	if s.Batch.operator() {
+		return "", false
+	}
+	if l.Record == nil {
+		return NoticeFenced, true
+	}
+	pos, err := l.Record.Positions()
+	if err != nil || !pos.SameNext(s.Batch.Start) {
+		return NoticeFenced, true
+	}
+	if l.Record.Epoch > s.Epoch {
+		return NoticeFencedEpoch, true
+	}
+	return "", false
+}
+
+// adoptRecord takes what the next record builds on from the newest one.
+func (s *State) adoptRecord(l Looked) {
+	if l.Record == nil {
+		s.Seq, s.Chain, s.Gaps = 0, "", 0
+	} else {
+		s.Seq, s.Chain, s.Gaps = l.Record.Seq, l.Record.Chain, l.Record.Gaps
+		if s.Batch.operator() {
+			s.Epoch = max(s.Epoch, l.Record.Epoch+1)
+		}
+	}
+	if s.Batch.Topics != nil {
+		s.Topics, s.Cluster = s.Batch.Topics, s.Batch.Cluster
+	}
+}
+
+// recovered decides how to go on from what the table says.
+func (s State) recovered(l Looked) (State, []Effect) {
+	s.Known = l.Latest
+	if l.Record == nil {
+		if l.Marker {
+			return s.halt(Halt{CodeOffsetLost, "no position record is left in the retained snapshots, although this pipeline has committed before"})
+		}
+		return s.begin(PhaseResolve)
+	}
+	pos, err := l.Record.Positions()
+	if err != nil {
+		return s.halt(Halt{CodeVersion, err.Error()})
+	}
+	s.Positions = pos
+	s.Epoch = l.Record.Epoch + 1
+	s.Topics, s.Cluster = l.Record.TopicIDs(), l.Record.Cluster
+	if !l.Marker || !l.Pinned {
+		return s.with([]Effect{Mark{l.RecordAt}}, func(s State) (State, []Effect) { return s.begin(PhaseResume) })
+	}
+	return s.begin(PhaseResume)
+}
+
+// idleLooked compares an idle table with memory: without it a rollback is not
+// noticed before the next record arrives.
+func (s State) idleLooked(l Looked) (State, []Effect) {
+	if l.Record == nil {
+		return s.halt(Halt{CodeOffsetLost, "the position record disappeared from the retained snapshots"})
+	}
+	pos, err := l.Record.Positions()
+	if err != nil {
+		return s.halt(Halt{CodeVersion, err.Error()})
+	}
+	if !pos.SameNext(s.Positions) || l.Record.Epoch > s.Epoch {
+		n := NoticeMovedOn
+		if movedBack(pos, s.Positions) {
+			n = NoticeMovedBack
+		}
+		return s.with([]Effect{Note{n}}, func(s State) (State, []Effect) { return s.recovered(l) })
+	}
+	s.Retries, s.Halt = 0, nil
+	if !l.Pinned || !l.Marker {
+		return s.with([]Effect{Mark{l.RecordAt}}, func(s State) (State, []Effect) {
+			s.Phase = PhaseIdle
+			return s.settle()
+		})
+	}
+	if l.Stale {
+		s.Batch = &BatchInfo{Start: s.Positions, Next: s.Positions, Op: "carry"}
+		s.Attempt = 1
+		s.adoptRecord(l)
+		s.Base, s.Target = l.Latest, l.Latest.ID+1
+		return s.begin(PhaseSync)
+	}
+	s.Phase = PhaseIdle
+	return s.settle()
+}
+
+func movedBack(now, before change.Positions) bool {
+	for p, v := range before {
+		if now[p].Next < v.Next {
+			return true
+		}
+	}
+	return false
+}
+
+func (s State) resolved(r Resolved) (State, []Effect) {
+	if s.abandoned() {
+		return s.settle()
+	}
+	if r.Problem != nil {
+		return s.halt(*r.Problem)
+	}
+	s.Epoch = 1
+	s.Topics, s.Cluster = maps.Clone(r.Topics), r.Cluster
+	s.Batch = &BatchInfo{Start: change.Positions{}, Next: r.Start, Op: "start", Topics: s.Topics, Cluster: s.Cluster}
+	s.Attempt = 1
+	return s.with([]Effect{Note{NoticeFirstStart}}, func(s State) (State, []Effect) { return s.begin(PhaseLook) })
+}
+
+func (s State) resumed(r Resumed) (State, []Effect) {
+	if s.abandoned() {
+		return s.settle()
+	}
+	if r.Problem != nil {
+		return s.halt(*r.Problem)
+	}
+	s.Retries, s.Halt = 0, nil
+	s.Phase = PhaseIdle
+	return s.settle()
+}
+
+// through goes from one step to the next unless a problem or a revocation stops it.
+func (s State) through(problem *Halt, next Phase) (State, []Effect) {
+	if s.abandoned() {
+		return s.settle()
+	}
+	if problem != nil {
+		return s.halt(*problem)
+	}
+	return s.begin(next)
+}
+
+func (s State) written(w Written) (State, []Effect) {
+	if s.abandoned() {
+		return s.settle()
+	}
+	if w.Conflict {
+		s.Attempt++
+		return s.with([]Effect{Note{NoticeConflict}, Discard{}}, func(s State) (State, []Effect) { return s.begin(PhaseLook) })
+	}
+	s.Txn = w.Txn
+	return s.begin(PhaseStill)
+}
+
+func (s State) stilled(e Stilled) (State, []Effect) {
+	if s.abandoned() {
+		return s.settle()
+	}
+	if !e.Same {
+		return s.again(NoticeStillMoved)
+	}
+	return s.begin(PhasePublish)
+}
+
+// again re-resolves the batch on the newer table: keys are looked up again.
+func (s State) again(n Notice) (State, []Effect) {
+	s.InFlight, s.Txn = false, ""
+	s.Attempt++
+	if !s.Owned {
+		return s.with([]Effect{Note{n}, Discard{}}, State.settle)
+	}
+	return s.with([]Effect{Note{n}, Discard{}}, func(s State) (State, []Effect) { return s.begin(PhaseLook) })
+}
+
+func (s State) published(p Published) (State, []Effect) {
+	switch p.Result {
+	case PublishWon:
+		s.InFlight = false
+		return s.begin(PhaseAfter)
+	case PublishUnknown:
+		return s.with([]Effect{Note{NoticeUnknown}}, func(s State) (State, []Effect) { return s.begin(PhaseSlot) })
+	}
+	return s.begin(PhaseSlot)
+}
+
+// slot resolves an unknown outcome or a taken name by reading.
+func (s State) slot(e Slot) (State, []Effect) {
+	switch e.Holder {
+	case SlotOurs:
+		s.InFlight = false
+		return s.with([]Effect{Note{NoticeUnknownWon}}, func(s State) (State, []Effect) { return s.begin(PhaseAfter) })
+	case SlotOther:
+		return s.again(NoticeLostRace)
+	case SlotAbsent:
+		// Nothing is there. The same bytes under the same name are safe whatever a
+		// late arrival of the first try does: one of them wins, both are ours.
+		return s.with([]Effect{Note{NoticeUnknownAbsent}}, func(s State) (State, []Effect) { return s.retry(PhasePublish) })
+	}
+	var out []Effect
+	if s.Retries >= retriesBeforeHalt {
+		s, out = s.show(Halt{CodeIO, fmt.Sprintf("snapshot %d cannot be read, so it is unknown whether the batch was committed", s.Target)})
+	}
+	s, wait := s.retry(PhaseSlot)
+	return s, append(out, wait...)
+}
+
+func (s State) readBacked(r ReadBacked) (State, []Effect) {
+	switch r.Result {
+	case BackReplaced:
+		// Overwritten by a writer that checks and then renames: our rows are gone
+		// and so is their record. Start over from what the table says.
+		return s.with([]Effect{Note{NoticeLostSnapshot}}, func(s State) (State, []Effect) {
+			s.Known = SnapRef{}
+			return s.recover()
+		})
+	case BackBroken:
+		s.InFlight = false
+		return s.halt(Halt{CodeChain, fmt.Sprintf("snapshot %d was published on snapshot %d, which was removed or replaced meanwhile", s.Target, s.Base.ID)})
+	}
+	return s.begin(PhaseHint)
+}
+
+func (s State) acked() (State, []Effect) {
+	b := s.Batch
+	s.Positions = b.Next
+	s.Known = SnapRef{s.Target, s.Txn}
+	s.Batch, s.Txn, s.Attempt, s.Retries, s.Halt = nil, "", 0, 0, nil
+	notes := []Effect{Note{NoticeCommitted}}
+	if b.Op == "carry" {
+		notes = append(notes, Note{NoticeCarried})
+	}
+	if b.Op == "start" || b.operator() {
+		return s.with(notes, func(s State) (State, []Effect) {
+			if s.Owned && !s.Stop {
+				return s.recover()
+			}
+			return s.settle()
+		})
+	}
+	s.Phase = PhaseIdle
+	return s.with(notes, State.settle)
+}
