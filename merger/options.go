@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"applier/batcher"
+	"applier/storage/objstore"
 	"applier/storage/types"
 )
 
@@ -32,8 +33,10 @@ type Settings struct {
 	VerifySample int
 	// MemoryBytes is the ceiling of the key index.
 	MemoryBytes int64
-	// StateDir holds the index's sidecar files and the marker of past commits.
+	// StateDir holds the index's sidecar files.
 	StateDir string
+	// Marks keeps the marker of past commits outside of the table; nil for none.
+	Marks objstore.Bucket
 	// TargetFileBytes overrides the table's target-file-size for tests.
 	TargetFileBytes int64
 	// EncodeConcurrency is how many goroutines encode Parquet columns.

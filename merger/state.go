@@ -1,6 +1,9 @@
 package merger
 
 import (
+	"fmt"
+	"strings"
+
 	"applier/ingest/change"
 )
 
@@ -110,7 +113,11 @@ type (
 		Cluster   string
 	}
 	// Sync: bring the index to snapshot To → Synced or Failed.
-	Sync struct{ To SnapRef }
+	// Only the state is needed for batches without rows of Kafka.
+	Sync struct {
+		To    SnapRef
+		Batch *BatchInfo
+	}
 	// Plan: decide the batch's rows on the synced index → Planned or Failed.
 	Plan struct{ Batch *BatchInfo }
 	// Write: write all files of the attempt and build its snapshot → Written or Failed.
@@ -343,3 +350,15 @@ const (
 	BackReplaced                       // somebody overwrote it, or it is gone
 	BackBroken                         // there, but its base is not: the chain is broken
 )
+
+// String shows a batch in traces.
+func (b *BatchInfo) String() string {
+	if b == nil {
+		return "none"
+	}
+	s := b.Op
+	for _, p := range b.Next.Sorted() {
+		s += fmt.Sprintf(" %s[%d,%d)", p, b.Start[p].Next, b.Next[p].Next)
+	}
+	return "{" + strings.TrimSpace(s) + "}"
+}

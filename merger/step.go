@@ -83,7 +83,7 @@ func (s State) begin(p Phase) (State, []Effect) {
 	case PhaseResume:
 		return s, []Effect{Resume{s.Positions, s.Topics, s.Cluster}}
 	case PhaseSync:
-		return s, []Effect{Sync{s.Base}}
+		return s, []Effect{Sync{s.Base, s.Batch}}
 	case PhasePlan:
 		return s, []Effect{Plan{s.Batch}}
 	case PhaseWrite:

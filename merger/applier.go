@@ -1,0 +1,621 @@
+package merger
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"applier/batcher"
+	"applier/ingest/change"
+	"applier/ingest/decode"
+	"applier/storage/failpoint"
+	"applier/storage/objstore"
+	"applier/storage/paimon"
+	"applier/storage/types"
+)
+
+// Source is where batches come from, as the commit loop needs it.
+type Source interface {
+	// ResolveStart asks where a first start begins.
+	ResolveStart(ctx context.Context) (pos change.Positions, topics map[string]string, cluster string, err error)
+	// Resume checks positions against Kafka and reads from there; an error that
+	// is a *Halt stops the pipeline. Batches of an older generation are void.
+	Resume(ctx context.Context, pos change.Positions, topics map[string]string, cluster string) (generation uint64, err error)
+	// Owned says that the group still gives us the table.
+	Owned() bool
+	// Committed tells the group where the table stands. It must not block long.
+	Committed(pos change.Positions)
+	// Release gives a batch back.
+	Release(b *batcher.Batch)
+}
+
+// Letters takes rows that cannot be applied.
+type Letters interface {
+	SendRow(ctx context.Context, p change.Partition, offset int64, raw *change.RawRecord, err *decode.RowError)
+	Flush(ctx context.Context) error
+}
+
+// Commit describes a committed batch to the Observer.
+type Commit struct {
+	Batch    *batcher.Batch // nil for empty commits; valid during the call
+	Op       string
+	Snapshot int64
+	Counts   Counts
+	Bytes    CommitBytes
+	Attempts int
+	Took     time.Duration // from the batch's arrival at the loop
+	Stages   map[string]time.Duration
+}
+
+// Observer is told what happens, for metrics, logs and the demo. Calls come
+// from the loop's goroutine and must be quick.
+type Observer interface {
+	Noticed(n Notice)
+	Committed(c Commit)
+	Halted(h *Halt) // nil: the halt is over
+	TwoPartitions(changes int64)
+	DeadLetter(class string)
+	Rebuilt(rows int64, took time.Duration)
+	Stage(name string, took time.Duration)
+}
+
+// Status is a snapshot of the loop's state for other goroutines.
+type Status struct {
+	Phase      Phase
+	Paused     bool
+	Halt       *Halt
+	Positions  change.Positions
+	Snapshot   SnapRef
+	Seq        int64
+	Epoch      int64
+	Rebuild    float64 // progress of an index rebuild, 0..1; 1 when there is none
+	IndexKeys  int64
+	IndexBytes int64
+	Files      int
+	LiveRows   int64
+	Deleted    int64
+	Behind     int64 // snapshots above the pinned one
+	Duplicates int64 // foreign rows whose key the table already had
+}
+
+// Applier runs the commit loop of one pipeline: it performs what the core asks.
+// Run belongs to one goroutine; the other methods may be called from any.
+type Applier struct {
+	set      Settings
+	name     string
+	table    *paimon.Table
+	identity string
+	config   string
+	user     string
+	src      Source
+	letters  Letters
+	obs      Observer
+	chain    *chain
+	view     view
+	planner  planner
+	writer   *paimon.DataFileWriter
+
+	state          State
+	due            Effect
+	batch          *batcher.Batch // the data behind state.Batch, nil for empty ones
+	planned        *plan
+	attempt        *attempt
+	generation     uint64
+	identifier     int64
+	batchIDs       uint64
+	acceptTwoParts bool
+	pinned, marked bool // the marks are known to be there, durably
+	missing        int // consecutive "file not found" at the same snapshot
+	taken          time.Time
+	stages         map[string]time.Duration
+
+	control chan Event
+	batches chan *batcher.Batch
+	poke    chan struct{}
+
+	mu      sync.Mutex
+	status  Status
+	changed chan struct{}
+}
+
+// Deps are what an Applier works with.
+type Deps struct {
+	Name     string // db.table
+	Table    *paimon.Table
+	Source   Source
+	Letters  Letters // needed for OnRowError dead_letter
+	Observer Observer
+}
+
+// New prepares a commit loop. Settings must fit the table.
+func New(ctx context.Context, s Settings, d Deps) (*Applier, error) {
+	first, err := d.Table.Bucket().Get(ctx, d.Table.Paths().Schema(0))
+	if err != nil {
+		return nil, fmt.Errorf("reading the first schema of table %s: %w", d.Name, err)
+	}
+	a := &Applier{set: s, name: d.Name, table: d.Table, identity: Identity(d.Name, first), src: d.Source, letters: d.Letters,
+		obs: d.Observer, user: s.CommitUserPrefix + s.UUID(), control: make(chan Event, 64), batches: make(chan *batcher.Batch),
+		poke: make(chan struct{}, 1), changed: make(chan struct{}), stages: map[string]time.Duration{}}
+	a.config = configDigest(s, d.Table.Schema())
+	a.chain = newChain(d.Table.Bucket(), d.Table.Paths(), s.ID)
+	a.view = view{table: d.Table, s: &a.set, chain: a.chain}
+	if err := a.preparePlanner(); err != nil {
+		return nil, err
+	}
+	if s.Apply != batcher.Append {
+		key := make([]types.Type, len(s.Key))
+		for i, c := range s.Key {
+			key[i] = d.Table.Schema().Fields[c].Type
+		}
+		if a.view.enc, err = types.NewKeyEncoder(key); err != nil {
+			return nil, err
+		}
+	}
+	a.writer, err = d.Table.NewDataFileWriter(paimon.WriterSettings{KeyColumns: s.Key, TargetBytes: s.TargetFileBytes,
+		Concurrency: s.EncodeConcurrency, Now: s.Now, NewUUID: s.UUID})
+	return a, err
+}
+
+func (a *Applier) preparePlanner() error {
+	fields := a.table.Schema().Fields
+	pl := &a.planner
+	*pl = planner{s: &a.set, fields: fields, defaults: make([]*types.Datum, len(fields)), deletedAt: -1}
+	for i, f := range fields {
+		d, err := paimon.DefaultValue(f)
+		if err != nil {
+			return err
+		}
+		pl.defaults[i] = d
+	}
+	if a.set.Apply == batcher.SoftDelete {
+		at, err := deletedAtColumn(fields)
+		if err != nil {
+			return err
+		}
+		pl.deletedAt = at
+	}
+	return nil
+}
+
+// configDigest covers the settings that the applied data depends on: another
+// key or preset on the same positions would mean other rows.
+func configDigest(s Settings, schema *paimon.Schema) string {
+	name := func(cols []int) string {
+		var names []string
+		for _, c := range cols {
+			names = append(names, schema.Fields[c].Name)
+		}
+		return strings.Join(names, ",")
+	}
+	topics := slices.Clone(s.Topics)
+	slices.Sort(topics)
+	return chainHash("", fmt.Appendf(nil, "%s|%s|%s|%s", s.Apply, name(s.Key), name(s.OrderBy), strings.Join(topics, ",")))
+}
+
+// Post tells the loop something; it never blocks long.
+func (a *Applier) Post(ev Event) {
+	a.control <- ev
+	select {
+	case a.poke <- struct{}{}:
+	default:
+	}
+}
+
+// Submit hands a closed batch over and blocks until the loop takes it.
+func (a *Applier) Submit(ctx context.Context, b *batcher.Batch) error {
+	select {
+	case a.batches <- b:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Revoke tells the loop that the table is not ours any more and waits until no
+// commit can follow, or until ctx ends (then an outcome is unknown, and the
+// fence decides).
+func (a *Applier) Revoke(ctx context.Context) {
+	a.Post(Revoked{})
+	a.Await(ctx, func(s Status) bool {
+		return s.Phase == PhaseStandby || s.Phase == PhaseHalted || s.Phase == PhaseStopped
+	})
+}
+
+// Await blocks until the status fulfils a condition; false if ctx ended first.
+func (a *Applier) Await(ctx context.Context, cond func(Status) bool) bool {
+	for {
+		a.mu.Lock()
+		s, changed := a.status, a.changed
+		a.mu.Unlock()
+		if cond(s) {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// Status returns the loop's current state.
+func (a *Applier) Status() Status {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := a.status
+	if total := a.view.total.Load(); total > 0 {
+		s.Rebuild = float64(a.view.done.Load()) / float64(total)
+	}
+	return s
+}
+
+// publish makes the current state visible.
+func (a *Applier) publish() {
+	s := Status{Phase: a.state.Phase, Paused: a.state.Paused, Halt: a.state.Halt, Positions: a.state.Positions, Snapshot: a.state.Known,
+		Seq: a.state.Seq, Epoch: a.state.Epoch, Rebuild: 1, Duplicates: a.view.duplicates}
+	if a.view.index != nil {
+		st := a.view.index.Stats()
+		s.IndexKeys, s.IndexBytes = st.Live, st.Bytes
+		s.Files, s.LiveRows, s.Deleted = a.view.liveEntries()
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	old := a.status
+	a.status = s
+	if old.Phase != s.Phase || old.Halt != s.Halt || old.Paused != s.Paused || old.Snapshot != s.Snapshot {
+		close(a.changed)
+		a.changed = make(chan struct{})
+	}
+}
+
+// idleTick is how often an idle table is looked at.
+const idleTick = 5 * time.Second
+
+// Run performs the loop until it is stopped (StopAsked) or ctx ends, which
+// abandons what is under way.
+func (a *Applier) Run(ctx context.Context) error {
+	defer a.view.drop()
+	tick := time.NewTicker(idleTick)
+	defer tick.Stop()
+	for a.state.Phase != PhaseStopped && ctx.Err() == nil {
+		select {
+		case ev := <-a.control:
+			a.step(ev)
+			continue
+		default:
+		}
+		if a.due != nil {
+			a.advanceDue(ctx)
+			continue
+		}
+		select {
+		case ev := <-a.control:
+			a.step(ev)
+		case b := <-a.acceptBatches():
+			a.take(b)
+		case <-tick.C:
+			a.step(Tick{})
+		case <-ctx.Done():
+		}
+	}
+	a.publish()
+	return nil
+}
+
+// acceptBatches is nil while a batch would only have to wait or be dropped.
+func (a *Applier) acceptBatches() <-chan *batcher.Batch {
+	if a.state.Paused && a.state.Batch != nil {
+		return nil
+	}
+	return a.batches
+}
+
+// take accepts a batch of the source.
+func (a *Applier) take(b *batcher.Batch) {
+	if b.Generation != a.generation {
+		a.src.Release(b)
+		return
+	}
+	a.taken = a.set.Now()
+	clear(a.stages)
+	a.batch = b
+	a.batchIDs++
+	a.step(BatchReady{&BatchInfo{ID: a.batchIDs, Start: b.Start, Next: b.Next}})
+}
+
+// SubmitOperator commits a vector that an operator states; it is for a loop
+// that is run for this alone.
+func (a *Applier) SubmitOperator(b *BatchInfo) {
+	a.taken = a.set.Now()
+	a.step(BatchReady{b})
+}
+
+// advanceDue performs the effect under way and feeds its answer back.
+func (a *Applier) advanceDue(ctx context.Context) {
+	eff := a.due
+	a.due = nil
+	if ev := a.perform(ctx, eff); ev != nil {
+		a.step(ev)
+	}
+}
+
+// step feeds an event to the core and performs the effects without answers.
+func (a *Applier) step(ev Event) {
+	if _, ok := ev.(ResumeAsked); ok && a.state.Halt != nil && a.state.Halt.Code == CodeTwoParts {
+		a.acceptTwoParts = true
+	}
+	before := a.state.Halt
+	var effects []Effect
+	a.state, effects = Step(a.state, ev)
+	for _, e := range effects {
+		switch e := e.(type) {
+		case Drop:
+			a.release(e.Batch)
+		case Discard:
+			a.attempt, a.planned = nil, nil
+		case Mark:
+			a.mark(e.At)
+		case Halted:
+			a.set.Log.Error("pipeline halted", "code", e.Halt.Code, "facts", e.Halt.Facts, "do", e.Halt.Code.Info().Do)
+			a.obs.Halted(&e.Halt)
+		case Note:
+			a.obs.Noticed(e.What)
+		default:
+			a.due = e
+		}
+	}
+	if before != nil && a.state.Halt == nil {
+		a.obs.Halted(nil)
+	}
+	a.publish()
+}
+
+// release gives the batch behind info back, if it is the one in hand.
+func (a *Applier) release(info *BatchInfo) {
+	a.attempt, a.planned = nil, nil
+	if a.batch != nil && info.Op == "" {
+		a.src.Release(a.batch)
+		a.batch = nil
+	}
+}
+
+func (a *Applier) batchOp() string {
+	if a.state.Batch == nil {
+		return ""
+	}
+	return a.state.Batch.Op
+}
+
+// perform does one effect. It never returns an event for an effect whose
+// failpoint or panic says otherwise; a panic halts the pipeline, not the process.
+func (a *Applier) perform(ctx context.Context, eff Effect) (ev Event) {
+	name := effectName(eff)
+	from := a.set.Now()
+	defer func() {
+		if r := recover(); r != nil {
+			a.set.Log.Error("panic in the commit loop", "effect", name, "panic", r, "stack", string(debug.Stack()))
+			ev = a.failed(fmt.Errorf("%w: %v", errPanic, r), eff)
+		}
+		took := a.set.Now().Sub(from)
+		a.stages[name] += took
+		a.obs.Stage(name, took)
+	}()
+	if err := failpoint.Hit("commit/" + name); err != nil {
+		return a.failed(err, eff)
+	}
+	ev, err := a.do(ctx, eff)
+	if err != nil {
+		return a.failed(err, eff)
+	}
+	return ev
+}
+
+var errPanic = errors.New("panic")
+
+func effectName(e Effect) string {
+	switch e.(type) {
+	case Look:
+		return "look"
+	case ResolveStart:
+		return "resolve"
+	case Resume:
+		return "resume"
+	case Sync:
+		return "sync"
+	case Plan:
+		return "plan"
+	case Write:
+		return "write"
+	case Still:
+		return "still"
+	case Publish:
+		return "publish"
+	case ReadSlot:
+		return "classify"
+	case ReadBack:
+		return "after"
+	case WriteHint:
+		return "hint"
+	case Acknowledge:
+		return "ack"
+	}
+	return "wait"
+}
+
+func (a *Applier) do(ctx context.Context, eff Effect) (Event, error) {
+	switch e := eff.(type) {
+	case Look:
+		return a.look(ctx, e)
+	case ResolveStart:
+		pos, topics, cluster, err := a.src.ResolveStart(ctx)
+		return Resolved{Start: pos, Topics: topics, Cluster: cluster}, err
+	case Resume:
+		generation, err := a.src.Resume(ctx, e.Positions, e.Topics, e.Cluster)
+		if err == nil {
+			a.generation = generation
+		}
+		return Resumed{}, err
+	case Sync:
+		return Synced{}, a.sync(ctx, e)
+	case Plan:
+		return Planned{}, a.doPlan(ctx, e)
+	case Write:
+		return a.write(ctx, e)
+	case Still:
+		return a.still(ctx, e)
+	case Publish:
+		return a.doPublish(ctx), nil
+	case ReadSlot:
+		return a.readSlot(ctx, e), nil
+	case ReadBack:
+		return a.readBack(ctx, e)
+	case WriteHint:
+		if err := paimon.WriteLatestHint(ctx, a.table.Bucket(), a.table.Paths(), e.Target); err != nil {
+			a.set.Log.Debug("the LATEST hint could not be written; readers list instead", "err", err)
+		}
+		return Hinted{}, nil
+	case Acknowledge:
+		return Acked{}, a.acknowledge(e)
+	case Wait:
+		a.wait(ctx, e.Retries)
+		return Waited{}, nil
+	}
+	return nil, fmt.Errorf("effect %T is not known", eff)
+}
+
+func (a *Applier) sync(ctx context.Context, e Sync) error {
+	to := a.baseLink(e.To)
+	if e.Batch == nil || e.Batch.Op != "" {
+		return nil // empty commits need the lists only, which Write reads
+	}
+	from := a.set.Now()
+	a.view.rebuilt = func(rows int64) { a.obs.Rebuilt(rows, a.set.Now().Sub(from)) }
+	return a.view.sync(ctx, to)
+}
+
+func (a *Applier) doPlan(ctx context.Context, e Plan) error {
+	a.planned = nil
+	if e.Batch.Op != "" {
+		return nil
+	}
+	var err error
+	a.planned, err = a.planBatch(ctx, a.batch)
+	return err
+}
+
+func (a *Applier) doPublish(ctx context.Context) Event {
+	switch err := a.table.Publish(ctx, a.attempt.commit); {
+	case err == nil:
+		return Published{PublishWon}
+	case errors.Is(err, objstore.ErrExist):
+		return Published{PublishExists}
+	default:
+		a.set.Log.Warn("the outcome of a commit is unknown; reading it back", "snapshot", a.attempt.commit.Snapshot.ID, "err", err)
+		return Published{PublishUnknown}
+	}
+}
+
+// acknowledge is step 15. The commit stands whatever happens here; an index
+// that cannot follow is built again.
+func (a *Applier) acknowledge(e Acknowledge) error {
+	if err := a.advance(a.attempt); err != nil {
+		a.set.Log.Warn("the key index could not follow a commit and is built again", "snapshot", e.Target, "err", err)
+	}
+	a.mark(SnapRef{ID: e.Target})
+	a.src.Committed(e.Batch.Next)
+	c := Commit{Op: e.Batch.Op, Snapshot: e.Target, Bytes: a.attempt.bytes, Attempts: a.state.Attempt,
+		Took: a.set.Now().Sub(a.taken), Stages: maps.Clone(a.stages)}
+	if e.Batch.Op == "" {
+		c.Batch = a.batch
+		c.Counts = a.attempt.plan.counts
+		a.acceptTwoParts = false
+	}
+	a.obs.Committed(c)
+	if e.Batch.Op == "" && a.batch != nil {
+		a.src.Release(a.batch)
+		a.batch = nil
+	}
+	a.attempt, a.planned, a.missing = nil, nil, 0
+	return nil
+}
+
+// wait pauses before a retry: 50 ms, doubling up to 30 s; a control event ends
+// it early, so that stop and revoke need not wait.
+func (a *Applier) wait(ctx context.Context, retries int) {
+	d := min(50*time.Millisecond<<min(retries, 10), 30*time.Second)
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	for {
+		select {
+		case <-a.poke:
+			if len(a.control) == 0 {
+				continue // of an event that was handled already
+			}
+			return
+		case <-timer.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (a *Applier) nextIdentifier() int64 {
+	a.identifier++
+	return a.identifier
+}
+
+// failed turns an error of an effect into an event.
+func (a *Applier) failed(err error, eff Effect) Event {
+	var halt *Halt
+	if errors.As(err, &halt) {
+		return problemEvent(eff, halt)
+	}
+	code := classify(err)
+	if errors.Is(err, objstore.ErrNotExist) {
+		// Expiry may have taken what we were about to read: look again first.
+		if a.missing++; a.missing > retriesBeforeHalt {
+			code = CodeCorrupt
+		}
+	}
+	if code == CodeMismatch || code == CodeCorrupt {
+		a.view.drop()
+	}
+	a.set.Log.Warn("a step of the commit failed", "step", effectName(eff), "code", code, "err", err)
+	return Failed{Code: code, Facts: err.Error()}
+}
+
+// problemEvent answers an effect with a problem that stops the pipeline.
+func problemEvent(eff Effect, h *Halt) Event {
+	switch eff.(type) {
+	case Look:
+		return Looked{Problem: h}
+	case ResolveStart:
+		return Resolved{Problem: h}
+	case Resume:
+		return Resumed{Problem: h}
+	case Sync:
+		return Synced{Problem: h}
+	case Plan:
+		return Planned{Problem: h}
+	}
+	return Failed{Code: h.Code, Facts: h.Facts}
+}
+
+// marker is the state folder's memory of past commits.
+type marker struct {
+	Table    string `json:"table"`
+	Snapshot int64  `json:"snapshot"`
+}
+
+func (m marker) encode() []byte {
+	b, _ := json.Marshal(m)
+	return b
+}

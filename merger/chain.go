@@ -1,0 +1,177 @@
+package merger
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"applier/storage/objstore"
+	"applier/storage/paimon"
+)
+
+// link is one snapshot as the commit loop sees it.
+type link struct {
+	ref    SnapRef
+	snap   *paimon.Snapshot
+	own    *Record
+	others map[string]*Record
+}
+
+// chain reads snapshots and remembers those it has seen. Ids are re-used after
+// a rollback, so what is remembered counts only as long as the file is the same:
+// the latest snapshot is always read again, and its links lead back.
+type chain struct {
+	bucket objstore.Bucket
+	paths  paimon.Paths
+	id     string
+	seen   map[int64]*link
+}
+
+func newChain(b objstore.Bucket, p paimon.Paths, id string) *chain {
+	return &chain{bucket: b, paths: p, id: id, seen: map[int64]*link{}}
+}
+
+// identify returns the identity of a snapshot file: its uuid, or a hash of its
+// bytes where the writer gave none.
+func identify(s *paimon.Snapshot, raw []byte) string {
+	if s.UUID != "" {
+		return s.UUID
+	}
+	h := sha256.Sum256(raw)
+	return "sha256:" + hex.EncodeToString(h[:16])
+}
+
+// fresh reads a snapshot from the store; objstore.ErrNotExist if it is not there.
+func (c *chain) fresh(ctx context.Context, id int64) (*link, error) {
+	key := c.paths.Snapshot(id)
+	raw, err := c.bucket.Get(ctx, key)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", key, err)
+	}
+	s, err := paimon.ParseSnapshot(raw)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", key, err)
+	}
+	l := &link{ref: SnapRef{id, identify(s, raw)}, snap: s}
+	if l.own, l.others, err = RecordIn(s.Properties, c.id); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", key, err)
+	}
+	if old := c.seen[id]; old != nil && old.ref == l.ref {
+		return old, nil
+	}
+	c.remember(l)
+	return l, nil
+}
+
+// chainMemory is how many snapshots are remembered.
+const chainMemory = 256
+
+func (c *chain) remember(l *link) {
+	if len(c.seen) >= chainMemory {
+		for id := range c.seen {
+			if id <= l.ref.ID-chainMemory/2 || id > l.ref.ID {
+				delete(c.seen, id)
+			}
+		}
+	}
+	c.seen[l.ref.ID] = l
+}
+
+// at returns a snapshot, remembered or read.
+func (c *chain) at(ctx context.Context, id int64) (*link, error) {
+	if l := c.seen[id]; l != nil {
+		return l, nil
+	}
+	return c.fresh(ctx, id)
+}
+
+// forget drops everything remembered from a snapshot on.
+func (c *chain) forget(from int64) {
+	for id := range c.seen {
+		if id >= from {
+			delete(c.seen, id)
+		}
+	}
+}
+
+// walk is what a look along the chain found.
+type walk struct {
+	latest   *link // nil: no snapshot yet
+	earliest int64
+	record   *link // newest snapshot with a record of ours, nil for none
+	foreign  []*link
+	others   map[string]*Record
+}
+
+// follow walks back from the latest snapshot to the newest record of ours and
+// checks every link it passes, plus the one below the record.
+func (c *chain) follow(ctx context.Context, latest, earliest int64) (*walk, *Halt, error) {
+	w := &walk{earliest: earliest}
+	if latest == 0 {
+		return w, nil, nil
+	}
+	top, err := c.fresh(ctx, latest)
+	if err != nil {
+		return nil, nil, err
+	}
+	w.latest = top
+	for l := top; ; {
+		for id, r := range l.others {
+			if w.others == nil {
+				w.others = map[string]*Record{}
+			}
+			if w.others[id] == nil {
+				w.others[id] = r
+			}
+		}
+		below, halt, err := c.below(ctx, l, earliest)
+		if err != nil || halt != nil {
+			return nil, halt, err
+		}
+		if l.own != nil {
+			w.record = l
+			return w, nil, nil
+		}
+		w.foreign = append(w.foreign, l)
+		if below == nil {
+			return w, nil, nil
+		}
+		l = below
+	}
+}
+
+// below returns the snapshot before l, nil if it has expired, and checks that l
+// really stands on it if l is ours.
+func (c *chain) below(ctx context.Context, l *link, earliest int64) (*link, *Halt, error) {
+	if l.ref.ID <= earliest {
+		return nil, nil, nil
+	}
+	b, err := c.at(ctx, l.ref.ID-1)
+	if errors.Is(err, objstore.ErrNotExist) {
+		return nil, c.missing(ctx, l.ref.ID-1), nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if l.own != nil && l.own.Base != b.ref.Ident {
+		// Perhaps it is what we remember that is old.
+		if b, err = c.fresh(ctx, l.ref.ID-1); err != nil {
+			return nil, nil, err
+		}
+		if l.own.Base != b.ref.Ident {
+			return nil, &Halt{CodeChain, fmt.Sprintf("snapshot %d was built on another snapshot %d than the one that is there", l.ref.ID, b.ref.ID)}, nil
+		}
+	}
+	return b, nil, nil
+}
+
+// missing tells expiry, which moves the earliest snapshot up, from a hole.
+func (c *chain) missing(ctx context.Context, id int64) *Halt {
+	ids, err := paimon.ListSnapshotIDs(ctx, c.bucket, c.paths)
+	if err != nil || len(ids) == 0 || ids[0] > id {
+		return nil
+	}
+	return &Halt{CodeHole, fmt.Sprintf("snapshot %d is missing, although snapshot %d is there", id, ids[0])}
+}

@@ -1,0 +1,40 @@
+package merger
+
+import (
+	"errors"
+	"syscall"
+
+	"applier/merger/keyindex"
+	"applier/storage/objstore"
+	"applier/storage/paimon"
+	"applier/storage/paimon/datafile"
+	"applier/storage/paimon/dv"
+	"applier/storage/paimon/manifest"
+)
+
+// classify names the code of an error: the one place where errors of the rooms
+// below become decisions.
+func classify(err error) Code {
+	switch {
+	case errors.Is(err, errPanic):
+		return CodePanic
+	case errors.Is(err, objstore.ErrFull):
+		return CodeFull
+	case errors.Is(err, objstore.ErrReadOnly):
+		return CodeReadOnly
+	case errors.Is(err, objstore.ErrPermission):
+		return CodePermission
+	case errors.Is(err, keyindex.ErrMemory), errors.Is(err, syscall.ENOMEM):
+		return CodeMemory
+	case errors.Is(err, paimon.ErrNewer), errors.Is(err, ErrRecordVersion), errors.Is(err, manifest.ErrUnsupported):
+		return CodeVersion
+	case errors.Is(err, paimon.ErrRefused), errors.Is(err, datafile.ErrUnsupported):
+		return CodeOptions
+	case errors.Is(err, paimon.ErrTypeChanged):
+		return CodeSchema
+	case errors.Is(err, paimon.ErrCorrupt), errors.Is(err, manifest.ErrCorrupt), errors.Is(err, manifest.ErrInconsistent),
+		errors.Is(err, datafile.ErrCorrupt), errors.Is(err, datafile.ErrSchema), errors.Is(err, dv.ErrCorrupt), errors.Is(err, paimon.ErrHole):
+		return CodeCorrupt
+	}
+	return CodeIO
+}

@@ -1,0 +1,415 @@
+package merger
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"applier/batcher"
+	"applier/merger/keyindex"
+	"applier/storage/failpoint"
+	"applier/storage/objstore"
+	"applier/storage/paimon"
+	"applier/storage/types"
+
+	"github.com/RoaringBitmap/roaring/v2"
+)
+
+// attempt is what one try to commit a batch has made: nil fields were not needed.
+type attempt struct {
+	plan    *plan
+	files   []paimon.Written
+	vectors map[uint32]*roaring.Bitmap // new whole vectors by segment; nil: the file goes
+	commit  *paimon.Commit
+	bytes   CommitBytes
+}
+
+// CommitBytes says what a commit wrote, by class.
+type CommitBytes struct {
+	Data, Vectors, Metadata int64
+}
+
+// planBatch is step 5.
+func (a *Applier) planBatch(ctx context.Context, b *batcher.Batch) (*plan, error) {
+	if b.Counts.TwoPartitions > 0 && len(a.set.OrderBy) == 0 && a.set.Apply != batcher.Append {
+		a.obs.TwoPartitions(b.Counts.TwoPartitions)
+		if !a.acceptTwoParts {
+			return nil, &Halt{CodeTwoParts, fmt.Sprintf("%d changes have a key that another partition of the batch has too", b.Counts.TwoPartitions)}
+		}
+	}
+	pl := &a.planner
+	pl.index = a.view.index
+	pl.read = boundReader{ctx, &a.view}
+	p, err := pl.plan(b)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.verifySample(ctx, p); err != nil {
+		return nil, err
+	}
+	return p, a.sendLetters(ctx, b, p)
+}
+
+// boundReader gives the planner a reader with the effect's context.
+type boundReader struct {
+	ctx context.Context
+	v   *view
+}
+
+func (r boundReader) ReadRows(locs []keyindex.Loc, cols []int, out *types.Batch) error {
+	return r.v.readRows(r.ctx, locs, cols, out)
+}
+
+// sendLetters decides about rows that turned out impossible.
+func (a *Applier) sendLetters(ctx context.Context, b *batcher.Batch, p *plan) error {
+	if len(p.letters) == 0 {
+		return nil
+	}
+	switch a.set.OnRowError {
+	case "skip":
+		p.counts.Dropped = int64(len(p.letters))
+		return nil
+	case "dead_letter":
+		for _, l := range p.letters {
+			raw := rawOf(b, l.row)
+			part := b.Partitions[b.Changes.Part[l.row]]
+			a.letters.SendRow(ctx, part, b.Changes.Offset[l.row], raw, l.err)
+			a.obs.DeadLetter(string(l.err.Class))
+		}
+		if err := a.letters.Flush(ctx); err != nil {
+			return &Halt{CodeDeadLetter, err.Error()}
+		}
+		p.counts.Letters = int64(len(p.letters))
+		return nil
+	}
+	l := p.letters[0]
+	return &Halt{CodeRow, fmt.Sprintf("%s offset %d: %v", b.Partitions[b.Changes.Part[l.row]], b.Changes.Offset[l.row], l.err)}
+}
+
+// verifySample reads the key of some matched rows back before they are marked:
+// an index that lies must never delete a row.
+func (a *Applier) verifySample(ctx context.Context, p *plan) error {
+	n := uint64(a.set.VerifySample)
+	if n == 0 || a.set.Apply == batcher.Append {
+		return nil
+	}
+	pl := &a.planner
+	var locs []keyindex.Loc
+	for _, l := range pl.matches.Loc {
+		if types.Mix64(uint64(l))%n == 0 {
+			locs = append(locs, l)
+		}
+	}
+	if len(locs) == 0 {
+		return nil
+	}
+	rows, err := pl.readOld(slices.Clone(locs), a.set.Key)
+	if err != nil {
+		return err
+	}
+	var keys types.Keys
+	a.view.enc.Append(&keys, rows.batch.Cols, 0, rows.batch.Len())
+	for j, w := range pl.batch.Winners {
+		for _, l := range pl.matches.Rows(j) {
+			if i, found := slices.BinarySearch(rows.locs, l); found && !keys.Equal(i, pl.batch.Keys, int(w)) {
+				return &Halt{CodeMismatch, fmt.Sprintf("row %d of data file %s does not have the key the index says", l.Pos(), a.view.bySeg[l.Segment()].entry.File.Name)}
+			}
+		}
+	}
+	return nil
+}
+
+// write is steps 6 to 9: everything the snapshot will name, then the snapshot's
+// own bytes. All files of an attempt are written side by side; none is ever
+// deleted here, whatever becomes of the attempt.
+func (a *Applier) write(ctx context.Context, e Write) (Event, error) {
+	at := &attempt{}
+	a.attempt = at
+	var objects []objstore.Object
+	ch := paimon.Changes{}
+	base, err := a.view.stateOnly(ctx, a.baseLink(e.Base))
+	if err != nil {
+		return nil, err
+	}
+	if e.Batch.Op == "" {
+		at.plan = a.planned
+		if objects, err = a.dataFiles(at, &ch); err != nil {
+			return nil, err
+		}
+		if err := failpoint.Hit("commit/data"); err != nil {
+			return nil, err
+		}
+		if err := a.vectorFiles(at, base, &ch); err != nil {
+			return nil, err
+		}
+		if ch.Index != nil {
+			objects = append(objects, ch.Index.Objects...)
+			at.bytes.Vectors = ch.Index.Bytes
+		}
+		if err := failpoint.Hit("commit/dv"); err != nil {
+			return nil, err
+		}
+	}
+	txn := a.set.UUID()
+	record, err := a.record(e, txn, at.plan).Encode()
+	if err != nil {
+		return nil, err
+	}
+	at.commit, err = a.table.BuildCommit(ctx, base, ch, paimon.CommitInfo{
+		UUID: txn, User: a.user, Identifier: a.nextIdentifier(), Operation: operation(at.plan),
+		Properties: map[string]string{PropertyPrefix + a.set.ID: record},
+		TimeMillis: a.set.Now().UnixMilli(), NewUUID: a.set.UUID,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if got := at.commit.Snapshot.ID; got != e.Target {
+		return nil, fmt.Errorf("the attempt is for snapshot %d, its base leads to %d", e.Target, got)
+	}
+	at.bytes.Metadata = at.commit.MetadataBytes()
+	if err := failpoint.Hit("commit/manifest"); err != nil {
+		return nil, err
+	}
+	if err := a.table.Bucket().PutAll(ctx, append(objects, at.commit.Objects...)); err != nil {
+		return nil, fmt.Errorf("writing the files of snapshot %d: %w", e.Target, err)
+	}
+	return Written{Txn: txn}, failpoint.Hit("commit/stage")
+}
+
+func (a *Applier) baseLink(ref SnapRef) *link {
+	if ref.ID == 0 {
+		return nil
+	}
+	return a.chain.seen[ref.ID]
+}
+
+// operation names a snapshot with rows; empty commits have none.
+func operation(p *plan) paimon.Operation {
+	if p == nil || p.out.Len() == 0 && len(p.deletes) == 0 {
+		return ""
+	}
+	return paimon.OperationMerge
+}
+
+// dataFiles encodes the plan's rows, a partition at a time.
+func (a *Applier) dataFiles(at *attempt, ch *paimon.Changes) ([]objstore.Object, error) {
+	groups, err := a.partitions(at.plan.out)
+	if err != nil {
+		return nil, err
+	}
+	var objects []objstore.Object
+	for _, g := range groups {
+		files, err := a.writer.Write(g.partition, at.plan.out, g.rows)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range files {
+			at.bytes.Data += f.Entry.File.Size
+			objects = append(objects, f.Object)
+			ch.Add = append(ch.Add, f.Entry)
+		}
+		at.files = append(at.files, files...)
+	}
+	return objects, nil
+}
+
+// partitionRows are the rows of a batch that belong to one partition.
+type partitionRows struct {
+	partition []byte
+	rows      []uint32
+}
+
+// partitions groups rows by their partition row's bytes, in first-seen order.
+func (a *Applier) partitions(out *types.Batch) ([]*partitionRows, error) {
+	n := out.Len()
+	if n == 0 {
+		return nil, nil
+	}
+	if len(a.table.Schema().PartitionKeys) == 0 {
+		p, err := a.table.PartitionOf(out, 0)
+		if err != nil {
+			return nil, err
+		}
+		g := &partitionRows{partition: p, rows: make([]uint32, n)}
+		for i := range g.rows {
+			g.rows[i] = uint32(i)
+		}
+		return []*partitionRows{g}, nil
+	}
+	var groups []*partitionRows
+	known := map[string]*partitionRows{}
+	for i := range n {
+		p, err := a.table.PartitionOf(out, i)
+		if err != nil {
+			return nil, err
+		}
+		g := known[string(p)]
+		if g == nil {
+			g = &partitionRows{partition: p}
+			known[string(p)] = g
+			groups = append(groups, g)
+		}
+		g.rows = append(g.rows, uint32(i))
+	}
+	return groups, nil
+}
+
+// vectorFiles joins the plan's deletes with the files' vectors. A file that has
+// no live row left goes altogether.
+func (a *Applier) vectorFiles(at *attempt, base *paimon.State, ch *paimon.Changes) error {
+	at.vectors = map[uint32]*roaring.Bitmap{}
+	var changes []paimon.VectorChange
+	for _, seg := range at.plan.sortedSegments() {
+		f := a.view.bySeg[seg]
+		if f == nil {
+			return &Halt{CodeMismatch, fmt.Sprintf("the index names a data file (segment %d) that is not live", seg)}
+		}
+		m := roaring.New()
+		if f.vector != nil {
+			m = f.vector.Clone()
+		}
+		before := m.GetCardinality()
+		m.AddMany(at.plan.deletes[seg])
+		if m.GetCardinality() != before+uint64(len(at.plan.deletes[seg])) {
+			return &Halt{CodeMismatch, fmt.Sprintf("rows of data file %s are to be deleted twice", f.entry.File.Name)}
+		}
+		change := paimon.VectorChange{File: paimon.KeyOf(&f.entry), Vector: m}
+		if int64(m.GetCardinality()) == f.entry.File.Rows {
+			change.Vector = nil
+			ch.Delete = append(ch.Delete, f.entry)
+		}
+		at.vectors[seg] = change.Vector
+		if change.Vector != nil || f.vector != nil {
+			changes = append(changes, change)
+		}
+	}
+	slices.SortStableFunc(changes, func(x, y paimon.VectorChange) int {
+		switch {
+		case x.File.Partition < y.File.Partition:
+			return -1
+		case x.File.Partition > y.File.Partition:
+			return 1
+		}
+		return 0
+	})
+	if len(changes) == 0 {
+		return nil
+	}
+	var err error
+	ch.Index, err = a.table.BuildVectors(base, changes, a.unchanged, a.set.UUID)
+	return err
+}
+
+// unchanged returns the vector of a file that shares an index file with a
+// changed one.
+func (a *Applier) unchanged(k paimon.FileKey) (*roaring.Bitmap, error) {
+	f := a.view.files[k]
+	if f == nil || f.vector == nil {
+		return nil, &Halt{CodeCorrupt, fmt.Sprintf("an index file holds a deletion vector of data file %s, which is not live", k.Name)}
+	}
+	return f.vector, nil
+}
+
+// record makes the position record of an attempt.
+func (a *Applier) record(e Write, txn string, p *plan) *Record {
+	r := &Record{Version: RecordVersion, Seq: e.Seq, Txn: txn, Base: e.Base.Ident, Epoch: e.Epoch, Owner: a.set.Instance,
+		Config: a.config, Table: a.identity, Cluster: e.Cluster, Op: e.Batch.Op, Chain: e.Chain, Gaps: e.Gaps}
+	r.setPositions(e.Batch.Next, e.Topics)
+	r.setRange(e.Batch.Start, e.Batch.Next)
+	if b := a.batch; b != nil && e.Batch.Op == "" {
+		r.In, r.DeadLetter = b.Counts.Records, b.Counts.DeadLetters+p.counts.Letters
+		r.Inserted, r.Updated, r.Deleted, r.Unchanged = p.counts.Inserted, p.counts.Updated, p.counts.Deleted, p.counts.Unchanged
+		r.Chain = chainHash(e.Chain, b.Digest)
+	}
+	return r
+}
+
+// advance brings view and index to our own commit.
+func (a *Applier) advance(at *attempt) error {
+	c := at.commit
+	ref := SnapRef{c.Snapshot.ID, c.Snapshot.UUID}
+	a.chain.forget(ref.ID + 1)
+	if a.view.enc == nil || at.plan == nil {
+		if a.view.state != nil {
+			a.view.ref, a.view.state = ref, c.State
+		}
+		return nil
+	}
+	if err := a.view.commit(at); err != nil {
+		a.view.drop()
+		return err
+	}
+	a.view.ref, a.view.state = ref, c.State
+	return nil
+}
+
+// commit applies our own plan to files, vectors and index, in the order the
+// index asks for.
+func (v *view) commit(at *attempt) error {
+	refs, err := paimon.VectorRefs(at.commit.State.Index)
+	if err != nil {
+		return err
+	}
+	for _, seg := range at.plan.sortedSegments() {
+		f := v.bySeg[seg]
+		if m := at.vectors[seg]; m != nil {
+			if err := v.setVector(f, m, refs[paimon.KeyOf(&f.entry)]); err != nil {
+				return err
+			}
+		}
+	}
+	for _, seg := range at.plan.sortedSegments() {
+		if at.vectors[seg] == nil {
+			if err := v.remove(paimon.KeyOf(&v.bySeg[seg].entry)); err != nil {
+				return err
+			}
+		}
+	}
+	for _, f := range v.bySeg {
+		// Vectors that moved with their index file keep their content.
+		if f.vector != nil {
+			f.ref = refs[paimon.KeyOf(&f.entry)]
+		}
+	}
+	var keys types.Keys
+	for i := range at.files {
+		f, err := v.register(&at.files[i].Entry)
+		if err != nil {
+			return err
+		}
+		keys.Reset()
+		v.encodeRows(&keys, at.plan.out, at.files[i].Rows)
+		if err := v.index.Add(f.seg, 0, &keys); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// encodeRows appends the keys of chosen rows in their order.
+func (v *view) encodeRows(k *types.Keys, out *types.Batch, rows []uint32) {
+	cols := make([]*types.Vector, len(v.s.Key))
+	for i, c := range v.s.Key {
+		cols[i] = out.Cols[c]
+	}
+	for from := 0; from < len(rows); {
+		to := from + 1
+		for to < len(rows) && rows[to] == rows[to-1]+1 {
+			to++
+		}
+		v.enc.Append(k, cols, int(rows[from]), int(rows[to-1])+1)
+		from = to
+	}
+}
+
+// liveEntries reports the live files for status and metrics.
+func (v *view) liveEntries() (files int, rows, deleted int64) {
+	for _, f := range v.bySeg {
+		files++
+		rows += f.entry.File.Rows
+		if f.vector != nil {
+			deleted += int64(f.vector.GetCardinality())
+		}
+	}
+	return files, rows - deleted, deleted
+}

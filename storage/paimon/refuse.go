@@ -1,0 +1,220 @@
+package paimon
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"applier/storage/paimon/binrow"
+	"applier/storage/types"
+)
+
+// ErrRefused is what a *Refusal is, by errors.Is.
+var ErrRefused = errors.New("table refused")
+
+// Code names a reason for a refusal. Codes are stable: logs, metrics and
+// documentation use them.
+type Code string
+
+// The codes.
+const (
+	CodeSchemaVersion     Code = "schema_version"
+	CodeUnknownType       Code = "unknown_type"
+	CodeBadOption         Code = "bad_option"
+	CodeTableType         Code = "table_type"
+	CodePrimaryKey        Code = "primary_key"
+	CodeDataEvolution     Code = "data_evolution"
+	CodeFileFormat        Code = "file_format"
+	CodeManifestFormat    Code = "manifest_format"
+	CodeColumnType        Code = "column_type"
+	CodePartitionType     Code = "partition_type"
+	CodeFallbackBranch    Code = "fallback_branch"
+	CodeBranch            Code = "branch"
+	CodeBuckets           Code = "buckets"
+	CodeBucketFunction    Code = "bucket_function"
+	CodeCopyOnWrite       Code = "copy_on_write"
+	CodeBitmap64          Code = "bitmap64"
+	CodeRowTracking       Code = "row_tracking"
+	CodeNestedColumns     Code = "nested_columns"
+	CodeComplexDefault    Code = "complex_default"
+	CodeExternalPaths     Code = "external_paths"
+	CodeIndexFileLocation Code = "index_file_location"
+	CodeFileIndex         Code = "file_index"
+	CodeChangelog         Code = "changelog_producer"
+	CodeClustering        Code = "incremental_clustering"
+	CodeSequenceOrdering  Code = "sequence_ordering"
+)
+
+// Reason is one reason for a refusal: what the table is, and what to do.
+type Reason struct {
+	Code Code
+	Text string
+}
+
+// Refusal says why a table cannot be read or written here. It is ErrRefused.
+type Refusal struct {
+	Reasons []Reason
+}
+
+// Error lists all reasons.
+func (r *Refusal) Error() string {
+	var b strings.Builder
+	b.WriteString(ErrRefused.Error())
+	for i, x := range r.Reasons {
+		b.WriteString([]string{": ", "; "}[min(i, 1)])
+		fmt.Fprintf(&b, "%s [%s]", x.Text, x.Code)
+	}
+	return b.String()
+}
+
+// Is makes errors.Is(err, ErrRefused) true.
+func (r *Refusal) Is(target error) bool { return target == ErrRefused }
+
+// Has reports whether a code is among the reasons.
+func (r *Refusal) Has(c Code) bool {
+	return slices.ContainsFunc(r.Reasons, func(x Reason) bool { return x.Code == c })
+}
+
+// Access is what one wants to do with a table.
+type Access uint8
+
+// The accesses. Write includes Read.
+const (
+	Read Access = iota + 1
+	Write
+)
+
+// Refuse returns nil if the table can be accessed, otherwise a *Refusal with
+// every reason, found before anything is read or written. Reading is allowed for
+// much that is not written yet.
+func Refuse(s *Schema, a Access) error {
+	o, err := ParseOptions(s.Options)
+	c := refuser{s: s, o: o}
+	if err != nil {
+		c.add(CodeBadOption, "an option has a value that is none (%s): correct it with ALTER TABLE … SET", strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+	c.always()
+	if a == Write {
+		c.writing()
+		c.writingColumns()
+	}
+	if len(c.reasons) == 0 {
+		return nil
+	}
+	return &Refusal{c.reasons}
+}
+
+type refuser struct {
+	s       *Schema
+	o       Options
+	reasons []Reason
+}
+
+func (c *refuser) add(code Code, format string, a ...any) {
+	c.reasons = append(c.reasons, Reason{code, fmt.Sprintf(format, a...)})
+}
+
+// always collects what stands against reading, too.
+func (c *refuser) always() {
+	s, o := c.s, c.o
+	if s.Version > SchemaVersion {
+		c.add(CodeSchemaVersion, "its schema has version %d, %d is the highest known here: use a newer applier", s.Version, SchemaVersion)
+	}
+	if o.Type != "table" {
+		c.add(CodeTableType, "it is of type %q: only ordinary tables are supported", o.Type)
+	}
+	if len(s.PrimaryKeys) > 0 {
+		c.add(CodePrimaryKey, "it has a primary key (%s): such tables merge by themselves, use Flink CDC or Spark to write them; "+
+			"for applier create the table without PRIMARY KEY and name the key in the pipeline", strings.Join(s.PrimaryKeys, ", "))
+	}
+	if o.DataEvolution {
+		c.add(CodeDataEvolution, "data-evolution.enabled is true, whose files hold parts of rows: use Spark, or a table without it")
+	}
+	if o.FileFormat != "parquet" {
+		c.add(CodeFileFormat, "its data files are %s: create the table with file.format=parquet", o.FileFormat)
+	}
+	if o.ManifestFormat != "avro" {
+		c.add(CodeManifestFormat, "its manifests are %s: only manifest.format=avro is supported", o.ManifestFormat)
+	}
+	for _, f := range s.Fields {
+		if !f.Type.Supported() {
+			c.add(CodeColumnType, "column %q is of type %s, which is not supported: use a table without the column", f.Name, f.Type)
+		}
+	}
+	for _, f := range s.PartitionFields() {
+		if !partitionable(f.Type) {
+			c.add(CodePartitionType, "partition key %q is of type %s, which names no directory: partition by another column", f.Name, f.Type)
+		}
+	}
+	for _, k := range []string{"scan.fallback-branch", "scan.primary-branch", "scan.fallback-snapshot-branch", "scan.fallback-delta-branch"} {
+		if v, ok := s.Options[k]; ok {
+			c.add(CodeFallbackBranch, "%s is %q, so its content lies in two branches: remove the option", k, v)
+		}
+	}
+}
+
+// writing collects what the options have against writing.
+func (c *refuser) writing() {
+	o := c.o
+	if o.Branch != "main" {
+		c.add(CodeBranch, "branch is %q: only the main branch is written", o.Branch)
+	}
+	if o.Bucket != -1 {
+		c.add(CodeBuckets, "it has bucket=%d: buckets are not written yet, create the table with bucket=-1", o.Bucket)
+	}
+	if _, err := binrow.ParseBucketFunction(o.BucketFunction); err != nil {
+		c.add(CodeBucketFunction, "%s: use bucket-function.type=default", err)
+	}
+	if !o.DeletionVectors {
+		c.add(CodeCopyOnWrite, "deletion-vectors.enabled is false: rewriting files is not supported yet, create the table with "+
+			"deletion-vectors.enabled=true (an existing one takes the change if deletion-vectors.modifiable is true)")
+	}
+	if o.Bitmap64 {
+		c.add(CodeBitmap64, "deletion-vectors.bitmap64 is true: 64-bit vectors are not written yet (and not read by pypaimon), set it to false")
+	}
+	if o.RowTracking {
+		c.add(CodeRowTracking, "row-tracking.enabled is true: row ids are not kept up yet, create the table without it")
+	}
+	if len(o.ExternalPaths) > 0 && o.ExternalPathStrategy != "none" {
+		c.add(CodeExternalPaths, "data-file.external-paths is set: files outside of the table are not written, "+
+			"set data-file.external-paths.strategy=none")
+	}
+	if o.IndexFileInDataDir {
+		c.add(CodeIndexFileLocation, "index-file-in-data-file-dir is true: index files are written to index/ only, create the table without it")
+	}
+	for _, k := range o.FileIndexOptions {
+		c.add(CodeFileIndex, "%s is set: file indexes are not written, and files without one make it incomplete, remove the option", k)
+	}
+	if o.ChangelogProducer != "none" {
+		c.add(CodeChangelog, "changelog-producer is %q: changelogs are not written, set it to none", o.ChangelogProducer)
+	}
+	if o.IncrementalClustering {
+		c.add(CodeClustering, "clustering.incremental is true: its files are kept in levels, which are not kept up, remove the option")
+	}
+	if o.SequenceSnapshotOrdering {
+		c.add(CodeSequenceOrdering, "sequence.snapshot-ordering is true: sequence numbers are not assigned by snapshot, remove the option")
+	}
+}
+
+// writingColumns collects what the columns have against writing.
+func (c *refuser) writingColumns() {
+	for _, f := range c.s.Fields {
+		nested := f.Type.IsNested() || f.Type.Kind == types.Variant
+		if nested && f.Type.Supported() {
+			c.add(CodeNestedColumns, "column %q is of type %s: nested columns are not written yet, use scalar columns or text", f.Name, f.Type)
+		}
+		if nested && f.Default != nil {
+			c.add(CodeComplexDefault, "column %q has a default of type %s: defaults of nested columns are not applied yet, drop the default", f.Name, f.Type)
+		}
+	}
+	for _, f := range c.s.PartitionFields() {
+		switch {
+		case f.Type.Kind == types.Float || f.Type.Kind == types.Double:
+			c.add(CodePartitionType, "partition key %q is of type %s, whose directory names depend on the Java version: partition by another type", f.Name, f.Type)
+		case f.Type.Kind == types.TimestampLTZ && !c.o.PartitionLegacyName:
+			c.add(CodePartitionType, "partition key %q is of type %s and partition.legacy-name is false, so that its directory names depend on the "+
+				"time zone of each writer: partition by another type", f.Name, f.Type)
+		}
+	}
+}

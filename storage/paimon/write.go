@@ -1,0 +1,142 @@
+package paimon
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	"applier/storage/objstore"
+	"applier/storage/paimon/binrow"
+	"applier/storage/paimon/datafile"
+	"applier/storage/paimon/manifest"
+	"applier/storage/types"
+)
+
+// DataFileWriter turns rows into data files, one partition at a time. It
+// belongs to one goroutine and reuses its buffers.
+type DataFileWriter struct {
+	t      *Table
+	w      *datafile.Writer
+	target int64
+	now    func() time.Time
+	uuid   func() string
+}
+
+// WriterSettings adjust a DataFileWriter.
+type WriterSettings struct {
+	KeyColumns  []int // pages of these columns are small, for reads by position
+	TargetBytes int64 // 0: the table's target-file-size
+	Concurrency int
+	Now         func() time.Time
+	NewUUID     func() string
+}
+
+// NewDataFileWriter returns a writer for the table's columns.
+func (t *Table) NewDataFileWriter(s WriterSettings) (*DataFileWriter, error) {
+	w, err := datafile.NewWriter(nil, datafile.WriterOptions{
+		Fields: t.schema.Fields, Compression: t.options.FileCompression, ZstdLevel: t.options.ZstdLevel,
+		RowGroupBytes: t.options.ParquetBlockSize, KeyColumns: s.KeyColumns, Concurrency: s.Concurrency,
+	})
+	if err != nil {
+		return nil, err
+	}
+	target := s.TargetBytes
+	if target == 0 {
+		target = t.options.TargetFileSize
+	}
+	return &DataFileWriter{t: t, w: w, target: target, now: s.Now, uuid: s.NewUUID}, nil
+}
+
+// Written is one new data file.
+type Written struct {
+	Entry  manifest.Entry
+	Object objstore.Object
+	Rows   []uint32 // the rows of the batch in file order
+}
+
+// rollEvery is after how many rows the size of the open file is looked at
+// (Java: 1000).
+const rollEvery = 1000
+
+// Write encodes the rows sel of b into files of a partition, given by its row
+// bytes, rolling at the target size. Files are built in memory: the caller
+// bounds a batch.
+func (w *DataFileWriter) Write(partition []byte, b *types.Batch, sel []uint32) ([]Written, error) {
+	var out []Written
+	uuid := w.uuid()
+	for len(sel) > 0 {
+		var buf bytes.Buffer
+		w.w.Reset(&buf)
+		n := 0
+		for n < len(sel) && (n == 0 || w.w.Size() < w.target) {
+			step := min(len(sel)-n, w.step(n))
+			if err := w.w.WriteSelected(b, sel[n:n+step]); err != nil {
+				return nil, fmt.Errorf("encoding a data file: %w", err)
+			}
+			n += step
+		}
+		info, err := w.w.Close()
+		if err != nil {
+			return nil, fmt.Errorf("encoding a data file: %w", err)
+		}
+		f, err := w.file(partition, w.t.options.DataName(uuid, len(out)), info)
+		if err != nil {
+			return nil, err
+		}
+		key, err := w.t.paths.Data(&f)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Written{f, objstore.Object{Key: key, Data: buf.Bytes()}, sel[:n]})
+		sel = sel[n:]
+	}
+	return out, nil
+}
+
+// step bounds a call by what the target can still hold, so that large batches
+// are handed over in large pieces.
+func (w *DataFileWriter) step(rows int) int {
+	if rows == 0 {
+		return rollEvery
+	}
+	perRow := max(1, w.w.Size()/int64(rows))
+	left := (w.target - w.w.Size()) / perRow
+	return int(min(max(left/2, rollEvery), 1<<20))
+}
+
+// file makes the manifest entry of a new file.
+func (w *DataFileWriter) file(partition []byte, name string, info datafile.Info) (manifest.Entry, error) {
+	t := w.t
+	stats := make([]ColumnStats, len(t.schema.Fields))
+	for i, f := range t.schema.Fields {
+		stats[i] = t.options.StatsModeOf(i, f.Name).Apply(f.Type, info.Columns[i])
+	}
+	values, names, err := EncodeStats(t.schema.Fields, stats, t.options.StatsDense)
+	if err != nil {
+		return manifest.Entry{}, fmt.Errorf("statistics of a data file: %w", err)
+	}
+	empty := binrow.Empty()
+	created, zero, source := localMillis(w.now()), int64(0), manifest.SourceAppend
+	return manifest.Entry{Kind: manifest.Add, Partition: partition, TotalBuckets: manifest.UnawareBuckets,
+		File: manifest.DataFile{Name: name, Size: info.Bytes, Rows: info.Rows, MinKey: empty, MaxKey: empty,
+			KeyStats:   manifest.Stats{Min: empty, Max: empty, NullCounts: []int64{}},
+			ValueStats: values, StatsColumns: names, MaxSequence: info.Rows - 1, SchemaID: t.schema.ID,
+			ExtraFiles: []string{}, CreationTime: &created, DeleteRows: &zero, Source: &source}}, nil
+}
+
+// localMillis is the local wall clock as if it were UTC: what Java stores
+// (paimon-format.md §5.3, _CREATION_TIME).
+func localMillis(t time.Time) int64 {
+	_, offset := t.Zone()
+	return t.UnixMilli() + int64(offset)*1000
+}
+
+// PartitionOf returns the partition row's bytes of row i of a batch of the
+// table's columns.
+func (t *Table) PartitionOf(b *types.Batch, i int) ([]byte, error) {
+	row := make([]types.Datum, len(t.schema.PartitionKeys))
+	for k, name := range t.schema.PartitionKeys {
+		row[k] = b.Cols[t.schema.Column(name)].Datum(i)
+	}
+	return binrow.Encode(t.schema.PartitionTypes(), row)
+}
