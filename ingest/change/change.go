@@ -63,8 +63,10 @@ type Batch struct {
 	OldKey []int32
 	// OldKeys holds key columns only, in key order; nil until needed.
 	OldKeys *types.Batch
-	// Raw is the record of each row in Holes, kept so that a hole that cannot be
-	// filled can still be sent to the dead letters; parallel to RawRow.
+	// Raw are the records of rows with a hole that may turn out impossible to
+	// fill (an unavailable value, or an absent one of a column that takes no NULL),
+	// so that they can still be sent to the dead letters. RawRow, parallel to it
+	// and ascending, says which rows these are. Empty unless the decoder was asked.
 	Raw    []RawRecord
 	RawRow []int32
 	// Bytes counts the record bytes (key, value, headers) decoded into this batch.
@@ -104,7 +106,7 @@ func (b *Batch) Reset() {
 }
 
 // Truncate drops every change from row n on, also one whose cells are only
-// partly appended.
+// partly appended. Bytes stays as it is.
 func (b *Batch) Truncate(n int) {
 	for i := range b.Cols {
 		c := &b.Cols[i]
@@ -129,8 +131,9 @@ func (b *Batch) Truncate(n int) {
 		b.OldKeys.Truncate(keep)
 	}
 	for len(b.RawRow) > 0 && int(b.RawRow[len(b.RawRow)-1]) >= n {
-		b.RawRow = b.RawRow[:len(b.RawRow)-1]
-		b.Raw = b.Raw[:len(b.Raw)-1]
+		last := len(b.RawRow) - 1
+		b.Raw[last] = RawRecord{} // or the copy would live as long as the batch
+		b.RawRow, b.Raw = b.RawRow[:last], b.Raw[:last]
 	}
 }
 
@@ -162,6 +165,20 @@ func (b *Batch) LinkOldKey(oldKey []types.Datum) {
 	b.OldKeys.AppendDatums(oldKey)
 }
 
+// KeepRaw attaches a copy of its record to the last row; the batch owns the copy.
+func (b *Batch) KeepRaw(rec RawRecord) {
+	b.Raw = append(b.Raw, rec)
+	b.RawRow = append(b.RawRow, int32(len(b.Kind)-1))
+}
+
+// RawOf returns the record kept for row i, or nil.
+func (b *Batch) RawOf(i int) *RawRecord {
+	if at, ok := slices.BinarySearch(b.RawRow, int32(i)); ok {
+		return &b.Raw[at]
+	}
+	return nil
+}
+
 // OldKeyOf returns the row of OldKeys linked to row i, or -1.
 func (b *Batch) OldKeyOf(i int) int {
 	if i < len(b.OldKey) {
@@ -179,11 +196,21 @@ func (b *Batch) MemBytes() int64 {
 	if b.OldKeys != nil {
 		n += b.OldKeys.MemBytes()
 	}
+	n += int64(8*cap(b.Holes)+4*cap(b.RawRow)) + rawSize*int64(cap(b.Raw))
 	for _, r := range b.Raw {
-		n += int64(cap(r.Key) + cap(r.Value))
+		n += int64(cap(r.Key)+cap(r.Value)) + headerSize*int64(cap(r.Headers))
+		for _, h := range r.Headers {
+			n += int64(len(h.Key) + cap(h.Value))
+		}
 	}
 	return n
 }
+
+// Sizes of the structs themselves on 64-bit machines.
+const (
+	rawSize    = 80
+	headerSize = 40
+)
 
 // Partition names a source partition.
 type Partition struct {

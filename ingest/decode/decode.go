@@ -72,7 +72,8 @@ func (e *RowError) Error() string {
 	return fmt.Sprintf("%s: %s", e.Class, e.Msg)
 }
 
-// Options is what every decoder needs to know of its pipeline.
+// Options is what every decoder needs to know of its pipeline. Its slices must
+// not be changed after New.
 type Options struct {
 	// Fields are the target table's columns, in table order.
 	Fields []types.Field
@@ -87,16 +88,38 @@ type Options struct {
 	// UnscaledDecimals: schema-less base64 decimals carry the column's scale
 	// (config source.decimals: unscaled).
 	UnscaledDecimals bool
-	// KeyColumn names the column of a scalar record key (json format); empty
-	// takes the only key column.
+	// KeyColumn names the column of a scalar record key; empty takes the only
+	// key column.
 	KeyColumn string
+	// IgnoreRecordKey: the record key says nothing about the merge key (a topic
+	// keyed for partitioning only). Keys come from values, null values change nothing.
+	IgnoreRecordKey bool
+	// IgnoreDeletes: deletes change nothing and give SkipDelete (presets upsert
+	// and insert_only). Append without a column for op implies it.
+	IgnoreDeletes bool
+	// Binary is how text for a binary column is encoded where no schema says
+	// bytes (Debezium's binary.handling.mode). bytes of a schema are base64 always.
+	Binary BinaryText
+	// KeepRaw keeps a copy of each record whose row has a hole that may turn out
+	// impossible to fill (for dead letters).
+	KeepRaw bool
 }
+
+// BinaryText is an encoding of bytes in text.
+type BinaryText uint8
+
+// The encodings.
+const (
+	BinaryBase64    BinaryText = iota // RFC 4648 standard alphabet, padded
+	BinaryBase64URL                   // RFC 4648 URL alphabet, padded
+	BinaryHex                         // two digits a byte, optionally with \x or 0x in front
+)
 
 // MetaColumn fills a target column from the record's metadata.
 type MetaColumn struct {
 	// Column is the index of the target column.
 	Column int
-	// Source is one of: op (c, u, r, d), ts_ms (the connector's clock),
+	// Source is one of: op (c, u, r, d; the json format says u and d), ts_ms (the connector's clock),
 	// source.NAME (a member of Debezium's source block; "." descends further),
 	// kafka.topic, kafka.partition, kafka.offset, kafka.timestamp (milliseconds, or the
 	// instant for a TIMESTAMP_LTZ column), header.NAME.
@@ -107,7 +130,9 @@ type MetaColumn struct {
 type Result struct {
 	Rows int // changes appended
 	Skip Skip
-	Note string // for SkipOtherRecord and SkipTruncate: what it was, without values
+	// Note is for the log, without values: what a skipped control record was, or
+	// something about the schema that is worth knowing (each thing once).
+	Note string
 }
 
 // Decoder decodes the records of one pipeline. It is not safe for concurrent
@@ -116,4 +141,7 @@ type Decoder interface {
 	// Decode appends the record's changes to out. An error is a *RowError and
 	// leaves out as it was; nothing else can fail.
 	Decode(rec *Record, out *change.Batch) (Result, error)
+	// UnknownColumns returns the names of row image members that the target has
+	// no column for, sorted. They are ignored; at most 256 are remembered.
+	UnknownColumns() []string
 }

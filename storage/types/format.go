@@ -11,7 +11,7 @@ import (
 // as numbers at full precision, DECIMAL as a string with its scale, DATE, TIME
 // and TIMESTAMP as ISO strings (TIMESTAMP_LTZ in UTC with a Z), binary as hex,
 // NaN and infinities as strings, nested values as arrays and objects (maps with
-// text keys as objects, others as arrays of pairs).
+// text keys as objects, others, and those with a NULL key, as arrays of pairs).
 func AppendJSON(dst []byte, t Type, d Datum) []byte {
 	if d.Null {
 		return append(dst, "null"...)
@@ -52,32 +52,40 @@ func AppendJSON(dst []byte, t Type, d Datum) []byte {
 	return append(AppendText(append(dst, '"'), t, d), '"')
 }
 
+// appendJSONMap writes an object if all keys are texts, else an array of pairs
+// (also for a NULL key, which no object can have).
 func appendJSONMap(dst []byte, t Type, d Datum) []byte {
-	text := t.childType(0).IsText()
-	open, end := byte('['), byte(']')
-	if text {
-		open, end = '{', '}'
-	}
-	dst = append(dst, open)
+	object := t.childType(0).IsText()
 	for i := 0; i < len(d.L); i += 2 {
+		object = object && !d.L[i].Null
+	}
+	if object {
+		dst = append(dst, '{')
+	} else {
+		dst = append(dst, '[')
+	}
+	for i := 0; i+1 < len(d.L); i += 2 {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		if !text {
+		if !object {
 			dst = append(dst, '[')
 		}
 		dst = AppendJSON(dst, t.childType(0), d.L[i])
-		if text {
+		if object {
 			dst = append(dst, ':')
 		} else {
 			dst = append(dst, ',')
 		}
 		dst = AppendJSON(dst, t.childType(1), d.L[i+1])
-		if !text {
+		if !object {
 			dst = append(dst, ']')
 		}
 	}
-	return append(dst, end)
+	if object {
+		return append(dst, '}')
+	}
+	return append(dst, ']')
 }
 
 const hexDigits = "0123456789abcdef"

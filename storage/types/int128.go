@@ -1,8 +1,10 @@
 package types
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
+	"math"
 	"math/big"
 	"math/bits"
 )
@@ -72,9 +74,12 @@ func (v Int128) Big() *big.Int {
 	return b
 }
 
+// minInt128 is -2^127, the only value without a negation.
+var minInt128 = Int128{Hi: math.MinInt64}
+
 // Int128FromBig narrows b, or says that it does not fit.
 func Int128FromBig(b *big.Int) (Int128, bool) {
-	if b.BitLen() > 127 {
+	if b.BitLen() > 127 && b.Cmp(minInt128.Big()) != 0 {
 		return Int128{}, false
 	}
 	abs := new(big.Int).Abs(b)
@@ -170,8 +175,12 @@ func (v Int128) FitsPrecision(precision int) bool {
 }
 
 // Rescale changes the scale of an unscaled value. Making it smaller must be
-// exact (ErrInexact otherwise); too large values give ErrOverflow.
+// exact (ErrInexact otherwise); too large values give ErrOverflow. The scales may
+// be any numbers (producers send them along).
 func (v Int128) Rescale(from, to, precision int) (Int128, error) {
+	if v == (Int128{}) {
+		return v, nil
+	}
 	neg := v.Hi < 0
 	if neg {
 		v = v.Neg()
@@ -182,7 +191,7 @@ func (v Int128) Rescale(from, to, precision int) (Int128, error) {
 			return Int128{}, ErrOverflow
 		}
 	}
-	for ; from > to && v != (Int128{}); from-- {
+	for ; from > to; from-- { // ends at the 39th digit: then there is a remainder
 		q, r := v.quoRem(10)
 		if r != 0 {
 			return Int128{}, ErrInexact
@@ -211,42 +220,17 @@ func ParseDecimal(text []byte, precision, scale int) (Int128, error) {
 	if err != nil {
 		return Int128{}, err
 	}
-	// Value = digits (without the point) · 10^exp; wanted: · 10^-scale.
-	var v Int128
-	keep := exp + scale // zeros to append, or digits to cut when negative
-	count := 0
-	for _, c := range digits {
-		if c != '.' {
-			count++
-		}
+	// Value = digits (without the point) · 10^exp; wanted: · 10^-scale. So zeros
+	// are to be appended, or digits to be cut.
+	shift := exp + scale
+	v, err := readDigits(digits, max(0, -shift))
+	if err != nil {
+		return Int128{}, err
 	}
-	cut := 0
-	if keep < 0 {
-		cut = -keep
-	}
-	seen := 0
-	for _, c := range digits {
-		if c == '.' {
-			continue
-		}
-		seen++
-		if seen > count-cut {
-			if c != '0' {
-				return Int128{}, ErrInexact
-			}
-			continue
-		}
+	for ; shift > 0 && v != (Int128{}); shift-- { // overflows at the 39th digit
 		var ok bool
-		if v, ok = v.mulAdd(10, uint64(c-'0')); !ok {
+		if v, ok = v.mulAdd(10, 0); !ok {
 			return Int128{}, ErrOverflow
-		}
-	}
-	if v != (Int128{}) {
-		for ; keep > 0; keep-- {
-			var ok bool
-			if v, ok = v.mulAdd(10, 0); !ok {
-				return Int128{}, ErrOverflow
-			}
 		}
 	}
 	if !v.FitsPrecision(precision) {
@@ -254,6 +238,39 @@ func ParseDecimal(text []byte, precision, scale int) (Int128, error) {
 	}
 	if neg {
 		v = v.Neg()
+	}
+	return v, nil
+}
+
+// readDigits returns the number that digits spell without their point and without
+// the last cut of them, which must be zeros.
+func readDigits(digits []byte, cut int) (v Int128, err error) {
+	keep := len(digits) - cut
+	if bytes.IndexByte(digits, '.') >= 0 {
+		keep--
+	}
+	// Eighteen digits at a time fit a word.
+	const full = 1_000_000_000_000_000_000
+	chunk, unit, ok := uint64(0), uint64(1), true
+	for _, c := range digits {
+		switch {
+		case c == '.':
+			continue
+		case keep <= 0 && c != '0':
+			return Int128{}, ErrInexact
+		case keep > 0:
+			chunk, unit = chunk*10+uint64(c-'0'), unit*10
+		}
+		keep--
+		if unit == full {
+			if v, ok = v.mulAdd(unit, chunk); !ok {
+				return Int128{}, ErrOverflow
+			}
+			chunk, unit = 0, 1
+		}
+	}
+	if v, ok = v.mulAdd(unit, chunk); !ok {
+		return Int128{}, ErrOverflow
 	}
 	return v, nil
 }
@@ -289,6 +306,10 @@ func splitNumber(b []byte) (digits []byte, exp int, err error) {
 	return digits, exp - frac, nil
 }
 
+// maxExponent is what larger exponents are cut to: more than a text in memory has
+// digits to make up for, so nothing but 0 fits either way.
+const maxExponent = 1 << 30
+
 func parseExponent(b []byte) (int, error) {
 	neg := false
 	if len(b) > 0 && (b[0] == '-' || b[0] == '+') {
@@ -303,8 +324,8 @@ func parseExponent(b []byte) (int, error) {
 		if c < '0' || c > '9' {
 			return 0, ErrSyntax
 		}
-		if e = e*10 + int(c-'0'); e > 1<<20 {
-			e = 1 << 20 // no such number fits, and the loops stay short
+		if e = e*10 + int(c-'0'); e > maxExponent {
+			e = maxExponent
 		}
 	}
 	if neg {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/cespare/xxhash/v2"
 )
@@ -143,13 +144,13 @@ func (e *KeyEncoder) Class() KeyClass { return e.class }
 func (e *KeyEncoder) Append(k *Keys, cols []*Vector, from, to int) {
 	k.Class = e.class
 	base := len(k.Hash)
-	if e.class == Key64 && len(cols) == 1 {
+	switch {
+	case e.class == Key64 && len(cols) == 1:
 		e.append64(k, cols[0], from, to)
-	} else {
-		var w keyWriter
-		for i := from; i < to; i++ {
-			e.appendRow(k, &w, cols, i)
-		}
+	case e.class == KeyBytes:
+		k.appendBytes(cols, from, to)
+	default:
+		e.appendFixed(k, cols, from, to)
 	}
 	for _, c := range cols {
 		if !c.Nulls.Any() {
@@ -211,72 +212,129 @@ func doubleBits(x float64) uint64 {
 	return math.Float64bits(x)
 }
 
-// keyWriter collects the canonical bytes of one row's key.
-type keyWriter struct {
-	b []byte
-}
-
-func (e *KeyEncoder) appendRow(k *Keys, w *keyWriter, cols []*Vector, i int) {
-	w.b = w.b[:0]
+// appendFixed packs short columns side by side into 8 or 16 bytes, column by column.
+func (e *KeyEncoder) appendFixed(k *Keys, cols []*Vector, from, to int) {
+	p := packer{lo: extend(&k.Hash, to-from)}
+	if e.class == Key128 {
+		p.hi, p.lo = p.lo, extend(&k.Low, to-from)
+	}
 	for _, c := range cols {
-		w.cell(c, i)
+		p.column(c, from, to)
 	}
-	switch e.class {
-	case Key64:
-		var buf [8]byte
-		copy(buf[:], w.b)
-		k.Hash = append(k.Hash, Mix64(binary.BigEndian.Uint64(buf[:])))
-	case Key128:
-		var buf [16]byte
-		copy(buf[:], w.b)
-		hi, lo := binary.BigEndian.Uint64(buf[:8]), binary.BigEndian.Uint64(buf[8:])
-		// Low and a keyed bijection of the other half: (Hash, Low) determines both.
-		k.Hash = append(k.Hash, Mix64(hi^bits.RotateLeft64(Mix64(lo), 32)))
-		k.Low = append(k.Low, lo)
-	case KeyBytes:
-		if len(k.Off) == 0 {
-			k.Off = append(k.Off, 0)
+	if e.class == Key64 {
+		for i, x := range p.lo {
+			p.lo[i] = Mix64(x)
 		}
-		k.Hash = append(k.Hash, Mix64(xxhash.Sum64(w.b)))
-		k.Data = append(k.Data, w.b...)
-		k.Off = append(k.Off, uint32(len(k.Data)))
+		return
+	}
+	for i, lo := range p.lo {
+		// Low and a keyed bijection of the other half: (Hash, Low) determines both.
+		p.hi[i] = Mix64(p.hi[i] ^ bits.RotateLeft64(Mix64(lo), 32))
 	}
 }
 
-func (w *keyWriter) cell(c *Vector, i int) {
-	be := binary.BigEndian
+// extend appends n zeros to s and returns them.
+func extend(s *[]uint64, n int) []uint64 {
+	from := len(*s)
+	*s = slices.Grow(*s, n)[:from+n]
+	added := (*s)[from:]
+	clear(added)
+	return added
+}
+
+// packer holds a number of 64 (hi is nil) or 128 bits for each row, to which each
+// column adds its bits on the right.
+type packer struct {
+	hi, lo []uint64
+}
+
+func (p packer) column(c *Vector, from, to int) {
 	switch c.Layout {
 	case LayoutBool:
-		w.b = append(w.b, c.U8[i])
+		pack(p, c.U8[from:to], 8)
 	case LayoutInt32:
-		switch c.Type.Kind {
-		case TinyInt:
-			w.b = append(w.b, byte(c.I32[i]))
-		case SmallInt:
-			w.b = be.AppendUint16(w.b, uint16(c.I32[i]))
-		default:
-			w.b = be.AppendUint32(w.b, uint32(c.I32[i]))
-		}
+		pack(p, c.I32[from:to], 8*keyWidth(c.Type))
 	case LayoutInt64:
-		w.b = be.AppendUint64(w.b, uint64(c.I64[i]))
+		pack(p, c.I64[from:to], 64)
 	case LayoutFloat:
-		w.b = be.AppendUint32(w.b, floatBits(c.F32[i]))
-	case LayoutDouble:
-		w.b = be.AppendUint64(w.b, doubleBits(c.F64[i]))
-	case LayoutInt128:
-		w.b = be.AppendUint64(w.b, uint64(c.I128[i].Hi))
-		w.b = be.AppendUint64(w.b, c.I128[i].Lo)
-	case LayoutNano:
-		w.b = be.AppendUint64(w.b, uint64(c.I64[i]))
-		w.b = be.AppendUint16(w.b, uint16(c.I32[i]))
-	case LayoutBytes:
-		b := c.Bytes(i)
-		if c.Type.Kind == Char {
-			b = TrimBlanks(b)
+		for i, x := range c.F32[from:to] {
+			p.push(i, uint64(floatBits(x)), 32)
 		}
-		w.b = be.AppendUint32(w.b, uint32(len(b)))
-		w.b = append(w.b, b...)
+	case LayoutDouble:
+		for i, x := range c.F64[from:to] {
+			p.push(i, doubleBits(x), 64)
+		}
+	case LayoutInt128:
+		for i, x := range c.I128[from:to] {
+			p.push(i, uint64(x.Hi), 64)
+			p.push(i, x.Lo, 64)
+		}
+	case LayoutNano:
+		pack(p, c.I64[from:to], 64)
+		pack(p, c.I32[from:to], 16)
 	}
+}
+
+func pack[T uint8 | int32 | int64](p packer, src []T, width int) {
+	mask := ^uint64(0) >> (64 - width)
+	for i, x := range src {
+		p.push(i, uint64(x)&mask, width)
+	}
+}
+
+// push adds width bits to row i; those beyond the left end are zeros.
+func (p packer) push(i int, x uint64, width int) {
+	if p.hi != nil {
+		p.hi[i] = p.hi[i]<<width | p.lo[i]>>(64-width)
+	}
+	p.lo[i] = p.lo[i]<<width | x
+}
+
+// appendBytes writes the canonical bytes of long keys where they stay.
+func (k *Keys) appendBytes(cols []*Vector, from, to int) {
+	if len(k.Off) == 0 {
+		k.Off = append(k.Off, 0)
+	}
+	data := k.Data
+	for i := from; i < to; i++ {
+		start := len(data)
+		for _, c := range cols {
+			data = appendCanonical(data, c, i)
+		}
+		k.Hash = append(k.Hash, Mix64(xxhash.Sum64(data[start:])))
+		k.Off = append(k.Off, offset(len(data)))
+	}
+	k.Data = data
+}
+
+// appendCanonical writes the bytes of one cell. Lengths come first, so that two
+// different keys never have the same bytes.
+func appendCanonical(b []byte, c *Vector, i int) []byte {
+	be := binary.BigEndian
+	switch c.Layout {
+	case LayoutBytes:
+		x := c.Data[c.Off[i]:c.Off[i+1]]
+		if c.Type.Kind == Char {
+			x = TrimBlanks(x)
+		}
+		b = be.AppendUint32(b, uint32(len(x)))
+		return append(b, x...)
+	case LayoutBool:
+		return append(b, c.U8[i])
+	case LayoutInt32:
+		return be.AppendUint32(b, uint32(c.I32[i]))
+	case LayoutInt64:
+		return be.AppendUint64(b, uint64(c.I64[i]))
+	case LayoutFloat:
+		return be.AppendUint32(b, floatBits(c.F32[i]))
+	case LayoutDouble:
+		return be.AppendUint64(b, doubleBits(c.F64[i]))
+	case LayoutInt128:
+		return be.AppendUint64(be.AppendUint64(b, uint64(c.I128[i].Hi)), c.I128[i].Lo)
+	case LayoutNano:
+		return be.AppendUint16(be.AppendUint64(b, uint64(c.I64[i])), uint16(c.I32[i]))
+	}
+	return b
 }
 
 // Mix64 is murmur3's 64-bit finaliser, a bijection.

@@ -1,6 +1,8 @@
 package types
 
-// scanner reads date and time texts; ok turns false at the first surprise.
+import "math"
+
+// timeScanner reads date and time texts; ok turns false at the first surprise.
 type timeScanner struct {
 	b []byte
 	i int
@@ -108,7 +110,8 @@ func (s *timeScanner) zone() (seconds int64, err error) {
 	return sign * (h*3600 + m*60 + sec), nil
 }
 
-// ParseDate reads YYYY-MM-DD as days since the epoch.
+// ParseDate reads YYYY-MM-DD as days since the epoch. Seven digits of a year are
+// read: the days may be more than a DATE holds.
 func ParseDate(text []byte) (int64, error) {
 	s := timeScanner{b: text}
 	days, err := s.date()
@@ -176,20 +179,26 @@ func ParseTimestamp(text []byte, rule ZoneRule) (micros int64, nanos int32, err 
 			shift = 0
 		}
 	}
-	const maxDays = 106_751_990 // floor(2^63 / microsPerDay) - 1: what microseconds can hold
+	const maxDays = 106_751_989 // floor(2^63 / microsPerDay) - 2: what microseconds can hold, whatever the zone
 	if days > maxDays || days < -maxDays {
 		return 0, 0, ErrOverflow
 	}
 	return days*microsPerDay + clock/1000 - shift*microsPerSecond, int32(clock % 1000), nil
 }
 
-// TruncateMicros cuts a timestamp to a precision below 6 (towards the past).
+// TruncateMicros cuts a timestamp to a precision of 0 to 5 (towards the past; only
+// where that is out of range, in the first second that microseconds can tell,
+// towards the future). From precision 6 on nothing is cut.
 func TruncateMicros(micros int64, precision int) int64 {
 	unit := int64(1)
 	for ; precision < 6; precision++ {
 		unit *= 10
 	}
-	return floorDiv(micros, unit) * unit
+	q := floorDiv(micros, unit)
+	if q < math.MinInt64/unit {
+		q++
+	}
+	return q * unit
 }
 
 // TruncateNanos cuts the nanoseconds inside a microsecond to a precision of 7 to 9.

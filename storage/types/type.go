@@ -299,7 +299,9 @@ func (t Type) atom() string {
 	case TimestampLTZ:
 		return "TIMESTAMP(" + n(t.Precision) + ") WITH LOCAL TIME ZONE"
 	case Geometry, Geography:
-		return t.Kind.String() + "(" + t.Text + ")"
+		if t.Text != "" {
+			return t.Kind.String() + "(" + t.Text + ")"
+		}
 	}
 	return t.Kind.String()
 }

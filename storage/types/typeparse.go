@@ -1,7 +1,6 @@
 package types
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -19,21 +18,49 @@ func ParseType(text string) (Type, error) {
 		return Type{}, err
 	}
 	if p.peek(); p.i < len(p.s) {
-		return Type{}, fmt.Errorf("type %q: unexpected %q after the type", text, p.s[p.i:])
+		return Type{}, p.fail("unexpected %q after the type", short(p.s[p.i:]))
+	}
+	if t.depth() > maxTypeDepth {
+		return Type{}, p.fail("nested deeper than %d levels", maxTypeDepth)
 	}
 	return t, nil
 }
 
+// maxTypeDepth bounds the nesting of a type, and so the depth of every recursion
+// over one.
 const maxTypeDepth = 64
 
+// depth returns the levels of nesting, 0 for a type without children.
+func (t Type) depth() int {
+	d := 0
+	for _, child := range []*Type{t.Elem, t.Key} {
+		if child != nil {
+			d = max(d, 1+child.depth())
+		}
+	}
+	for _, f := range t.Fields {
+		d = max(d, 1+f.Type.depth())
+	}
+	return d
+}
+
 type typeParser struct {
-	s  string
-	i  int
-	id int
+	s        string
+	i        int
+	id       int
+	suffixes int // ARRAY and MULTISET behind their element
 }
 
 func (p *typeParser) fail(format string, a ...any) error {
-	return fmt.Errorf("type %q: %s at character %d", p.s, fmt.Sprintf(format, a...), p.i+1)
+	return fmt.Errorf("type %q: %s at character %d", short(p.s), fmt.Sprintf(format, a...), p.i+1)
+}
+
+// short keeps foreign texts from filling the log.
+func short(s string) string {
+	if len(s) > 200 {
+		return s[:200] + "…"
+	}
+	return s
 }
 
 func (p *typeParser) peek() byte {
@@ -92,7 +119,7 @@ func (p *typeParser) args(defaults ...int) ([]int, error) {
 		w := p.word()
 		n, err := strconv.Atoi(w)
 		if err != nil {
-			return nil, p.fail("a number is expected instead of %q", w)
+			return nil, p.fail("a number is expected instead of %q", short(w))
 		}
 		defaults[i] = n
 	}
@@ -118,10 +145,15 @@ func (p *typeParser) typ(depth int) (Type, error) {
 		case p.acceptWords("NULL"):
 		case p.acceptWords("ARRAY"):
 			t = ArrayType(t)
+			p.suffixes++
 		case p.acceptWords("MULTISET"):
 			t = MultisetType(t)
+			p.suffixes++
 		default:
 			return t, nil
+		}
+		if p.suffixes > maxTypeDepth {
+			return Type{}, p.fail("nested deeper than %d levels", maxTypeDepth)
 		}
 	}
 }
@@ -176,7 +208,7 @@ func (p *typeParser) root(w string, depth int) (Type, error) {
 	case "":
 		return Type{}, p.fail("a type name is expected")
 	}
-	return Type{}, p.fail("%q is no type name known here", w)
+	return Type{}, p.fail("%q is no type name known here", short(w))
 }
 
 func (p *typeParser) check(ok bool, msg string) error {
@@ -242,8 +274,8 @@ func (p *typeParser) nested(w string, depth int) (Type, error) {
 		if !p.accept(',') {
 			return Type{}, p.fail("\",\" is expected before the vector's length")
 		}
-		if t.Length, err = strconv.Atoi(p.word()); err != nil {
-			return Type{}, p.fail("the vector's length is expected")
+		if t.Length, err = strconv.Atoi(p.word()); err != nil || t.Length < 1 || t.Length > MaxLength {
+			return Type{}, p.fail("the vector's length, 1 or more, is expected")
 		}
 	}
 	if !p.accept('>') {
@@ -317,99 +349,4 @@ func (p *typeParser) delimited(q byte) (string, error) {
 		}
 	}
 	return "", p.fail("the closing %c is missing", q)
-}
-
-// jsonType is the object form of nested types in schema files
-// (source: Paimon DataTypeJsonParser, ArrayType.serializeJson …).
-type jsonType struct {
-	Type    string      `json:"type"`
-	Element *Type       `json:"element,omitempty"`
-	Key     *Type       `json:"key,omitempty"`
-	Value   *Type       `json:"value,omitempty"`
-	Fields  []jsonField `json:"fields,omitempty"`
-	Length  *int        `json:"length,omitempty"`
-}
-
-type jsonField struct {
-	ID          int     `json:"id"`
-	Name        string  `json:"name"`
-	Type        Type    `json:"type"`
-	Description *string `json:"description,omitempty"`
-	Default     *string `json:"defaultValue,omitempty"`
-}
-
-// MarshalJSON writes the form of Paimon's schema files.
-func (t Type) MarshalJSON() ([]byte, error) {
-	name := t.Kind.String()
-	if t.NotNull {
-		name += " NOT NULL"
-	}
-	switch t.Kind {
-	case Array, Multiset:
-		return json.Marshal(jsonType{Type: name, Element: t.Elem})
-	case VectorOf:
-		return json.Marshal(jsonType{Type: name, Element: t.Elem, Length: &t.Length})
-	case Map:
-		return json.Marshal(jsonType{Type: name, Key: t.Key, Value: t.Elem})
-	case Row:
-		fields := make([]jsonField, len(t.Fields))
-		for i, f := range t.Fields {
-			fields[i] = jsonField(f)
-		}
-		return json.Marshal(struct {
-			Type   string      `json:"type"`
-			Fields []jsonField `json:"fields"`
-		}{name, fields})
-	}
-	return json.Marshal(t.String())
-}
-
-// UnmarshalJSON reads the form of Paimon's schema files.
-func (t *Type) UnmarshalJSON(b []byte) error {
-	var text string
-	if json.Unmarshal(b, &text) == nil {
-		u, err := ParseType(text)
-		*t = u
-		return err
-	}
-	var j jsonType
-	if err := json.Unmarshal(b, &j); err != nil {
-		return fmt.Errorf("reading a data type: %w", err)
-	}
-	root, rest, _ := strings.Cut(strings.ToUpper(strings.TrimSpace(j.Type)), " ")
-	*t = Type{NotNull: strings.Join(strings.Fields(rest), " ") == "NOT NULL"}
-	switch root {
-	case "ARRAY", "MULTISET", "VECTOR":
-		t.Kind, t.Elem = map[string]Kind{"ARRAY": Array, "MULTISET": Multiset, "VECTOR": VectorOf}[root], j.Element
-		if j.Length != nil {
-			t.Length = *j.Length
-		}
-	case "MAP":
-		t.Kind, t.Key, t.Elem = Map, j.Key, j.Value
-	case "ROW":
-		t.Kind = Row
-		for _, f := range j.Fields {
-			t.Fields = append(t.Fields, Field(f))
-		}
-		return nil
-	default:
-		return fmt.Errorf("reading a data type: %q is no nested type known here", j.Type)
-	}
-	if t.Elem == nil || t.Kind == Map && t.Key == nil {
-		return fmt.Errorf("reading a data type: %s lacks its element types", root)
-	}
-	return nil
-}
-
-// MarshalJSON writes a field as Paimon's schema files do.
-func (f Field) MarshalJSON() ([]byte, error) { return json.Marshal(jsonField(f)) }
-
-// UnmarshalJSON reads a field of a Paimon schema file.
-func (f *Field) UnmarshalJSON(b []byte) error {
-	var j jsonField
-	if err := json.Unmarshal(b, &j); err != nil {
-		return err
-	}
-	*f = Field(j)
-	return nil
 }

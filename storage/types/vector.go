@@ -1,6 +1,9 @@
 package types
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Layout says which slices of a Vector hold its values.
 type Layout uint8
@@ -59,7 +62,7 @@ func LayoutOf(t Type) Layout {
 // Vector is one typed column of values. The exported slices may be read, and
 // appended to through the methods; all have one item a row (Off one more), also
 // for NULL rows, whose item is zero or empty. A Vector belongs to one goroutine;
-// Reset keeps its memory. Data below LayoutBytes is limited to 4 GiB.
+// Reset keeps its memory. Data below LayoutBytes is limited to 4 GiB: beyond, appending panics.
 type Vector struct {
 	Type   Type
 	Layout Layout
@@ -222,14 +225,14 @@ func (v *Vector) AppendNano(micros int64, nanos int32) {
 // AppendBytes appends a copy of b to a LayoutBytes vector.
 func (v *Vector) AppendBytes(b []byte) {
 	v.Data = append(v.Data, b...)
-	v.Off = append(v.Off, uint32(len(v.Data)))
+	v.Off = append(v.Off, offset(len(v.Data)))
 	v.n++
 }
 
 // AppendString appends s to a LayoutBytes vector.
 func (v *Vector) AppendString(s string) {
 	v.Data = append(v.Data, s...)
-	v.Off = append(v.Off, uint32(len(v.Data)))
+	v.Off = append(v.Off, offset(len(v.Data)))
 	v.n++
 }
 
@@ -238,11 +241,21 @@ func (v *Vector) AppendString(s string) {
 func (v *Vector) EndRow() {
 	switch v.Layout {
 	case LayoutBytes:
-		v.Off = append(v.Off, uint32(len(v.Data)))
+		v.Off = append(v.Off, offset(len(v.Data)))
 	case LayoutList, LayoutMap:
-		v.Off = append(v.Off, uint32(v.Child[0].n))
+		v.Off = append(v.Off, offset(v.Child[0].n))
 	}
 	v.n++
+}
+
+// offset narrows an offset. A batch is limited to far less than 4 GiB; if a caller
+// lets one grow beyond, stopping is better than offsets that wrap around and hand
+// out other rows' bytes.
+func offset(n int) uint32 {
+	if uint64(n) > math.MaxUint32 {
+		panic("types: a column of more than 4 GiB")
+	}
+	return uint32(n)
 }
 
 // Abandon drops what was appended to Data or the children since the last EndRow.
@@ -294,7 +307,7 @@ func (v *Vector) AppendCell(src *Vector, i int) {
 				c.AppendCell(src.Child[k], j)
 			}
 		}
-		v.Off = append(v.Off, uint32(v.Child[0].n))
+		v.Off = append(v.Off, offset(v.Child[0].n))
 	case LayoutStruct:
 		for k, c := range v.Child {
 			c.AppendCell(src.Child[k], i)
@@ -324,7 +337,7 @@ func (v *Vector) AppendGather(src *Vector, sel []uint32) {
 	case LayoutBytes:
 		for _, i := range sel {
 			v.Data = append(v.Data, src.Data[src.Off[i]:src.Off[i+1]]...)
-			v.Off = append(v.Off, uint32(len(v.Data)))
+			v.Off = append(v.Off, offset(len(v.Data)))
 		}
 	default:
 		for _, i := range sel {
@@ -370,6 +383,7 @@ func (v *Vector) AppendRange(src *Vector, from, to int) {
 	case LayoutBytes:
 		shift := uint32(len(v.Data)) - src.Off[from]
 		v.Data = append(v.Data, src.Data[src.Off[from]:src.Off[to]]...)
+		offset(len(v.Data))
 		for i := from + 1; i <= to; i++ {
 			v.Off = append(v.Off, src.Off[i]+shift)
 		}

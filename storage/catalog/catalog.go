@@ -1,0 +1,194 @@
+// Package catalog finds and makes tables by name. The one kind there is now is
+// the file system catalog: a database is a folder NAME.db below the warehouse, a
+// table a folder in it that has a schema (source: Paimon FileSystemCatalog).
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"applier/storage/objstore"
+	"applier/storage/paimon"
+)
+
+// Errors of a catalog.
+var (
+	// ErrBadName: a database or table name that could leave its folder or confuse
+	// another engine.
+	ErrBadName = errors.New("bad table name")
+	// ErrNoTable: no such table.
+	ErrNoTable = errors.New("table does not exist")
+	// ErrNoDatabase: no such database.
+	ErrNoDatabase = errors.New("database does not exist")
+	// ErrTableExists: the table is there already.
+	ErrTableExists = errors.New("table exists already")
+)
+
+// DefaultDatabase is the database of a new warehouse.
+const DefaultDatabase = "default"
+
+var namePart = regexp.MustCompile(`^[A-Za-z0-9_]{1,128}$`)
+
+// Name is a table's full name.
+type Name struct {
+	Database, Table string
+}
+
+// ParseName reads DATABASE.TABLE. Names are letters, digits and underscores:
+// they become folders.
+func ParseName(s string) (Name, error) {
+	db, table, ok := strings.Cut(s, ".")
+	n := Name{db, table}
+	if !ok || !namePart.MatchString(db) || !namePart.MatchString(table) {
+		return Name{}, fmt.Errorf("%w: %q; write DATABASE.TABLE with letters, digits and underscores", ErrBadName, s)
+	}
+	return n, nil
+}
+
+// String returns DATABASE.TABLE.
+func (n Name) String() string { return n.Database + "." + n.Table }
+
+// FileSystem is a catalog of a warehouse on the local disk. It is safe for
+// concurrent use and keeps nothing: every call looks at the disk.
+type FileSystem struct {
+	root string
+	o    objstore.LocalOptions
+}
+
+// NewFileSystem returns the catalog of a warehouse folder, which must exist.
+func NewFileSystem(root string, o objstore.LocalOptions) (*FileSystem, error) {
+	if _, err := objstore.NewLocal(root, o); err != nil {
+		return nil, fmt.Errorf("opening warehouse %s: %w", root, err)
+	}
+	return &FileSystem{root: root, o: o}, nil
+}
+
+func (c *FileSystem) dir(n Name) string { return filepath.Join(c.root, n.Database+".db", n.Table) }
+
+// Bucket returns the store of an existing table's folder, which is the
+// bucket's root: a table that is dropped is never made again by writing to it.
+func (c *FileSystem) Bucket(ctx context.Context, n Name) (objstore.Bucket, error) {
+	if !namePart.MatchString(n.Database) || !namePart.MatchString(n.Table) {
+		return nil, fmt.Errorf("%w: %q", ErrBadName, n)
+	}
+	b, err := objstore.NewLocal(c.dir(n), c.o)
+	if errors.Is(err, objstore.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %s", ErrNoTable, n)
+	}
+	if err != nil {
+		return nil, err
+	}
+	ids, err := paimon.ListSchemaIDs(ctx, b, paimon.Paths{})
+	if err != nil {
+		return nil, err
+	}
+	if len(ids) == 0 {
+		return nil, fmt.Errorf("%w: %s has no schema", ErrNoTable, n)
+	}
+	return b, nil
+}
+
+// Open opens a table at its latest schema.
+func (c *FileSystem) Open(ctx context.Context, n Name, a paimon.Access) (*paimon.Table, error) {
+	b, err := c.Bucket(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	t, err := paimon.OpenTable(ctx, b, a)
+	if err != nil {
+		return nil, fmt.Errorf("opening table %s: %w", n, err)
+	}
+	return t, nil
+}
+
+// Create makes a table, and its database if that is missing.
+func (c *FileSystem) Create(ctx context.Context, n Name, s *paimon.Schema) (*paimon.Table, error) {
+	if !namePart.MatchString(n.Database) || !namePart.MatchString(n.Table) {
+		return nil, fmt.Errorf("%w: %q", ErrBadName, n)
+	}
+	if err := c.makeFolders(n); err != nil {
+		return nil, fmt.Errorf("creating table %s: %w", n, err)
+	}
+	b, err := objstore.NewLocal(c.dir(n), c.o)
+	if err != nil {
+		return nil, err
+	}
+	if err := paimon.CreateTable(ctx, b, s); err != nil {
+		if errors.Is(err, objstore.ErrExist) {
+			return nil, fmt.Errorf("%w: %s", ErrTableExists, n)
+		}
+		return nil, fmt.Errorf("creating table %s: %w", n, err)
+	}
+	return paimon.OpenTable(ctx, b, paimon.Write)
+}
+
+// makeFolders makes the database's and the table's folder and syncs their
+// parents, so that a table with commits cannot vanish with a power cut.
+func (c *FileSystem) makeFolders(n Name) error {
+	if err := os.MkdirAll(c.dir(n), 0o777); err != nil {
+		return err
+	}
+	for _, dir := range []string{filepath.Dir(c.dir(n)), c.root} {
+		d, err := os.Open(dir)
+		if err != nil {
+			return err
+		}
+		err = d.Sync()
+		if e := d.Close(); err == nil {
+			err = e
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Databases lists the databases, sorted.
+func (c *FileSystem) Databases() ([]string, error) {
+	entries, err := os.ReadDir(c.root)
+	if err != nil {
+		return nil, fmt.Errorf("listing warehouse %s: %w", c.root, err)
+	}
+	var out []string
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(e.Name(), ".db"); ok && e.IsDir() && name != "" {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// Tables lists the tables of a database, sorted.
+func (c *FileSystem) Tables(ctx context.Context, database string) ([]string, error) {
+	if !namePart.MatchString(database) {
+		return nil, fmt.Errorf("%w: database %q", ErrBadName, database)
+	}
+	entries, err := os.ReadDir(filepath.Join(c.root, database+".db"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %s", ErrNoDatabase, database)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listing database %s: %w", database, err)
+	}
+	var out []string
+	for _, e := range entries {
+		if !e.IsDir() || !namePart.MatchString(e.Name()) {
+			continue
+		}
+		if _, err := c.Bucket(ctx, Name{database, e.Name()}); err == nil {
+			out = append(out, e.Name())
+		} else if !errors.Is(err, ErrNoTable) {
+			return nil, err
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
