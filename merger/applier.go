@@ -14,7 +14,7 @@ import (
 
 	"applier/batcher"
 	"applier/ingest/change"
-	"applier/ingest/decode"
+
 	"applier/storage/failpoint"
 	"applier/storage/objstore"
 	"applier/storage/paimon"
@@ -38,7 +38,7 @@ type Source interface {
 
 // Letters takes rows that cannot be applied.
 type Letters interface {
-	SendRow(ctx context.Context, p change.Partition, offset int64, raw *change.RawRecord, err *decode.RowError)
+	SendRow(ctx context.Context, p change.Partition, offset int64, raw *change.RawRecord, err *change.RowError)
 	Flush(ctx context.Context) error
 }
 
@@ -112,7 +112,7 @@ type Applier struct {
 	batchIDs       uint64
 	acceptTwoParts bool
 	pinned, marked bool // the marks are known to be there, durably
-	missing        int // consecutive "file not found" at the same snapshot
+	missing        int  // consecutive "file not found" at the same snapshot
 	taken          time.Time
 	stages         map[string]time.Duration
 

@@ -7,7 +7,7 @@ import (
 
 	"applier/batcher"
 	"applier/ingest/change"
-	"applier/ingest/decode"
+
 	"applier/merger/keyindex"
 	"applier/storage/types"
 )
@@ -37,7 +37,7 @@ type plan struct {
 // rowLetter is a row that cannot be applied.
 type rowLetter struct {
 	row int // of the batch's changes
-	err *decode.RowError
+	err *change.RowError
 }
 
 // outRow is one row to write: the image of change w, on the old row at old (0: none).
@@ -341,7 +341,7 @@ type cell struct {
 	from    *types.Vector
 	row     int
 	carried bool // an old row's value: a NULL stays NULL
-	fail    *decode.RowError
+	fail    *change.RowError
 }
 
 // patch appends one row with holes, or gives it up.
@@ -412,9 +412,9 @@ func (pl *planner) resolve(r *outRow, c int) cell {
 	}
 	switch {
 	case unavailable:
-		return cell{fail: &decode.RowError{Class: decode.ClassUnavailable, Msg: "the producer did not send the value and no earlier one is known"}}
+		return cell{fail: &change.RowError{Class: change.ClassUnavailable, Msg: "the producer did not send the value and no earlier one is known"}}
 	case c != pl.deletedAt && pl.fields[c].Type.NotNull && pl.defaults[c] == nil:
-		return cell{fail: &decode.RowError{Class: decode.ClassNotNull, Msg: "the record of a new row lacks a NOT NULL column"}}
+		return cell{fail: &change.RowError{Class: change.ClassNotNull, Msg: "the record of a new row lacks a NOT NULL column"}}
 	}
 	return cell{}
 }
@@ -443,12 +443,12 @@ func (pl *planner) fromOldKey(k, c int) cell {
 	if rows := pl.old.Rows(k); len(rows) > 0 {
 		return pl.carriedCell(rows[0], c)
 	}
-	return cell{fail: &decode.RowError{Class: decode.ClassUnavailable, Msg: "the producer did not send the value after a key change, and the row of the old key is gone"}}
+	return cell{fail: &change.RowError{Class: change.ClassUnavailable, Msg: "the producer did not send the value after a key change, and the row of the old key is gone"}}
 }
 
 // giveUp drops a row that cannot be built. Its old version stays, unless a
 // delete between the two took it away anyway.
-func (pl *planner) giveUp(r *outRow, err *decode.RowError) {
+func (pl *planner) giveUp(r *outRow, err *change.RowError) {
 	pl.p.letters = append(pl.p.letters, rowLetter{int(r.w), err})
 	if r.old == 0 {
 		pl.p.counts.Inserted--

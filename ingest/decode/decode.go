@@ -4,8 +4,6 @@
 package decode
 
 import (
-	"fmt"
-
 	"applier/ingest/change"
 	"applier/storage/types"
 )
@@ -39,38 +37,26 @@ const (
 	SkipDelete       Skip = "delete"        // a delete under a preset that ignores deletes
 )
 
-// Class is the kind of a row error, as in metrics, dead letters and
-// `on_error` decisions.
-type Class string
+// Class and RowError are the vocabulary of rows that cannot be applied; they live
+// with the changes, for the merger speaks of them too.
+type (
+	Class    = change.Class
+	RowError = change.RowError
+)
 
 // The classes.
 const (
-	ClassSyntax      Class = "syntax"      // not JSON, bad UTF-8, nested too deep, duplicate members
-	ClassEnvelope    Class = "envelope"    // not the shape the format promises, unknown op
-	ClassKey         Class = "key"         // the merge key is missing or contradicts the value
-	ClassNullKey     Class = "null_key"    // a merge key column is NULL
-	ClassType        Class = "type"        // a value of the wrong form for its column
-	ClassRange       Class = "range"       // overflow, too many fraction digits, impossible date
-	ClassLength      Class = "length"      // longer than CHAR(n), VARCHAR(n), BINARY(n), VARBINARY(n)
-	ClassNotNull     Class = "not_null"    // NULL for a NOT NULL column
-	ClassUnavailable Class = "unavailable" // a placeholder that nothing can fill
-	ClassUnsupported Class = "unsupported" // a column type or feature a decoder does not handle
+	ClassSyntax      = change.ClassSyntax
+	ClassEnvelope    = change.ClassEnvelope
+	ClassKey         = change.ClassKey
+	ClassNullKey     = change.ClassNullKey
+	ClassType        = change.ClassType
+	ClassRange       = change.ClassRange
+	ClassLength      = change.ClassLength
+	ClassNotNull     = change.ClassNotNull
+	ClassUnavailable = change.ClassUnavailable
+	ClassUnsupported = change.ClassUnsupported
 )
-
-// RowError says why one record cannot be applied. It never holds values.
-type RowError struct {
-	Class  Class
-	Column string // target column, if one is to blame
-	Msg    string
-}
-
-// Error implements error.
-func (e *RowError) Error() string {
-	if e.Column != "" {
-		return fmt.Sprintf("%s: column %s: %s", e.Class, e.Column, e.Msg)
-	}
-	return fmt.Sprintf("%s: %s", e.Class, e.Msg)
-}
 
 // Options is what every decoder needs to know of its pipeline. Its slices must
 // not be changed after New.
@@ -79,6 +65,9 @@ type Options struct {
 	Fields []types.Field
 	// Key are the indexes of the merge key columns, in key order; empty for append.
 	Key []int
+	// OrderBy are the columns that decide which change is newer: every change must
+	// carry them.
+	OrderBy []int
 	// Append: deletes keep their before image, nothing is skipped for want of a key.
 	Append bool
 	// Columns maps metadata of the record to target columns (config columns.add).
@@ -114,6 +103,10 @@ const (
 	BinaryBase64URL                   // RFC 4648 URL alphabet, padded
 	BinaryHex                         // two digits a byte, optionally with \x or 0x in front
 )
+
+// SourceNull is the source of a column that no change fills (the marker of soft
+// deletes): it is NULL in every row, never a hole.
+const SourceNull = "null"
 
 // MetaColumn fills a target column from the record's metadata.
 type MetaColumn struct {

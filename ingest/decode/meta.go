@@ -21,6 +21,7 @@ const (
 	metaOffset
 	metaTimestamp
 	metaHeader
+	metaNull
 )
 
 // meta fills one column from a record's metadata.
@@ -57,6 +58,8 @@ func (r *rows) addMetas() {
 			x.kind, x.path, x.at = metaSource, strings.Split(path, "."), sources
 			sources++
 			src = timeUnit(path)
+		case m.Source == SourceNull:
+			x.kind = metaNull
 		case m.Source == "op":
 			x.kind = metaOp
 		case m.Source == "ts_ms":
@@ -97,6 +100,9 @@ func (r *rows) fillMeta(m *meta, out *change.Batch, kind change.Kind, ev *event)
 	v := out.Cols[m.column].Vector
 	t := &r.cellTok
 	switch m.kind {
+	case metaNull:
+		v.AppendNull()
+		return nil
 	case metaOp:
 		op := [...]string{change.Insert: "c", change.Update: "u", change.Read: "r", change.Delete: "d"}[kind]
 		v.AppendString(op)

@@ -128,6 +128,8 @@ func checkMeta(source string, t types.Type, format string) error {
 		suits = t.IsText()
 	case source == "kafka.partition", source == "kafka.offset":
 		suits = number
+	case source == SourceNull:
+		return nil
 	case source == "kafka.timestamp":
 		suits = number || t.IsTimestamp()
 	case format == "json" && (source == "ts_ms" || strings.HasPrefix(source, "source.")):

@@ -187,6 +187,11 @@ func (r *rows) finish(out *change.Batch, kind change.Kind, ev *event) *RowError 
 	if err := r.checkKey(out, row); err != nil {
 		return err
 	}
+	for _, i := range r.opts.OrderBy {
+		if out.Cols[i].IsNull(row) {
+			return &RowError{Class: ClassKey, Column: r.fields[i].Name, Msg: "the change carries no value for an order_by column"}
+		}
+	}
 	for _, i := range r.required {
 		if col := &out.Cols[i]; col.IsNull(row) && !col.Hole(row) {
 			return &RowError{Class: ClassNotNull, Column: r.fields[i].Name, Msg: "NULL for a NOT NULL column"}
