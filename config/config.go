@@ -1,8 +1,10 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,7 +68,22 @@ func Parse(file string, data []byte, env Lookup) (*Config, error) {
 		return nil, p.problems.sort()
 	}
 	cfg.Warnings = p.warnings.sort()
+	for name, pl := range cfg.Pipelines {
+		if pl.Create != nil {
+			pl.Create.order = p.orderOf(pl.Create.Types, join(join(join(join("", "pipelines"), name), "create"), "types"))
+		}
+	}
 	return cfg, nil
+}
+
+// orderOf returns the keys of a map in the order they were written.
+func (p *loader) orderOf(m map[string]string, path string) []string {
+	names := slices.Sorted(maps.Keys(m))
+	slices.SortStableFunc(names, func(a, b string) int {
+		x, y := p.at[join(path, a)], p.at[join(path, b)]
+		return cmp.Or(cmp.Compare(x.line, y.line), cmp.Compare(x.column, y.column))
+	})
+	return names
 }
 
 // decode fills the structs: a pipeline is its own defaults, under the file's

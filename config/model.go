@@ -306,4 +306,11 @@ type Create struct {
 	Types map[string]string `koanf:"types" keys:"column"`
 	// Paimon table options, such as target-file-size: 128mb.
 	Options map[string]string `koanf:"options" raw:"true" keys:"option"`
+
+	// order has the names of Types as they stand in the file.
+	order []string `koanf:"-"`
 }
+
+// TypeOrder returns the names of Types in the order of the file: columns that
+// nothing else names are made in it.
+func (c *Create) TypeOrder() []string { return c.order }

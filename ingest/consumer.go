@@ -576,3 +576,26 @@ func (c *Consumer) stopWith(p Problem) {
 	c.cl.PauseFetchTopics(c.o.Topics...)
 	c.owner.Halted(p)
 }
+
+// Owned reports whether the group gives us the table at the moment.
+func (c *Consumer) Owned() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.assigned) > 0
+}
+
+// Drain closes the open batch, hands it over and stops reading; it returns when
+// that is done or ctx ends.
+func (c *Consumer) Drain(ctx context.Context) {
+	done := make(chan struct{})
+	c.call(func() {
+		defer close(done)
+		_ = c.flush(ctx, "drain")
+		c.active = false
+		c.cl.PauseFetchTopics(c.o.Topics...)
+	})
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}

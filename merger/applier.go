@@ -111,6 +111,7 @@ type Applier struct {
 	identifier     int64
 	batchIDs       uint64
 	acceptTwoParts bool
+	committed      bool // at least once
 	pinned, marked bool // the marks are known to be there, durably
 	missing        int  // consecutive "file not found" at the same snapshot
 	taken          time.Time
@@ -330,13 +331,6 @@ func (a *Applier) take(b *batcher.Batch) {
 	a.step(BatchReady{&BatchInfo{ID: a.batchIDs, Start: b.Start, Next: b.Next}})
 }
 
-// SubmitOperator commits a vector that an operator states; it is for a loop
-// that is run for this alone.
-func (a *Applier) SubmitOperator(b *BatchInfo) {
-	a.taken = a.set.Now()
-	a.step(BatchReady{b})
-}
-
 // advanceDue performs the effect under way and feeds its answer back.
 func (a *Applier) advanceDue(ctx context.Context) {
 	eff := a.due
@@ -537,6 +531,7 @@ func (a *Applier) acknowledge(e Acknowledge) error {
 		c.Counts = a.attempt.plan.counts
 		a.acceptTwoParts = false
 	}
+	a.committed = true
 	a.obs.Committed(c)
 	if e.Batch.Op == "" && a.batch != nil {
 		a.src.Release(a.batch)

@@ -215,10 +215,16 @@ func (a *Applier) readSlot(ctx context.Context, e ReadSlot) Event {
 	case err != nil:
 		a.set.Log.Warn("cannot read the snapshot whose outcome is unknown", "snapshot", e.Target, "err", err)
 		return Slot{SlotUnreadable}
-	case l.ref.Ident == e.Txn:
-		return Slot{SlotOurs}
+	case l.ref.Ident != e.Txn:
+		return Slot{SlotOther}
 	}
-	return Slot{SlotOther}
+	// It is there, but the sync behind its link may have failed: only a synced
+	// name is a commit that may be acknowledged.
+	if err := a.table.Bucket().Sync(ctx, a.table.Paths().Snapshot(e.Target)); err != nil {
+		a.set.Log.Warn("our snapshot is there, but cannot be made durable", "snapshot", e.Target, "err", err)
+		return Slot{SlotUnreadable}
+	}
+	return Slot{SlotOurs}
 }
 
 // readBack is step 13: our snapshot is there, and so is what it stands on.

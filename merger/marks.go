@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 
-	"applier/batcher"
-	"applier/ingest/change"
 	"applier/storage/objstore"
 	"applier/storage/paimon"
 )
@@ -83,14 +81,4 @@ func (a *Applier) replace(ctx context.Context, b objstore.Bucket, key string, da
 		}
 	}
 	return b.Replace(ctx, key, data)
-}
-
-// rawOf returns the kept record of a row with holes.
-func rawOf(b *batcher.Batch, row int) *change.RawRecord {
-	for i, r := range b.Changes.RawRow {
-		if int(r) == row {
-			return &b.Changes.Raw[i]
-		}
-	}
-	return &change.RawRecord{}
 }

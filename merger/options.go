@@ -31,8 +31,9 @@ type Settings struct {
 	// VerifySample reads the key of one in so many matched rows back from the
 	// table before it is marked deleted; 0 switches it off.
 	VerifySample int
-	// MemoryBytes is the ceiling of the key index.
-	MemoryBytes int64
+	// IndexCeiling says how many bytes the key index may take when it is built;
+	// nil is no limit.
+	IndexCeiling func() int64
 	// StateDir holds the index's sidecar files.
 	StateDir string
 	// Marks keeps the marker of past commits outside of the table; nil for none.

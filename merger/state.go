@@ -77,6 +77,9 @@ type State struct {
 	Paused bool // by an operator
 	Stop   bool // shut down when the batch in hand is done
 	Again  bool // recover when what is under way is done
+	// Trouble is what the source reported; it halts the pipeline once the batches
+	// before it are through.
+	Trouble *Halt
 
 	Epoch     int64
 	Seq       int64
@@ -209,7 +212,6 @@ const (
 	NoticeUnknownWon    Notice = "unknown_won"    // … and it had been applied
 	NoticeUnknownLost   Notice = "unknown_lost"   // … and somebody else's is there
 	NoticeUnknownAbsent Notice = "unknown_absent" // … and nothing is there: same bytes again
-	NoticeOwnExists     Notice = "own_exists"     // the name was taken, by ourselves
 	NoticeFirstStart    Notice = "first_start"
 	NoticeCarried       Notice = "carried" // an empty commit carried the record forward
 	NoticeConflict      Notice = "conflict"

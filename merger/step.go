@@ -128,6 +128,8 @@ func (s State) settle() (State, []Effect) {
 		return s.dropBatch(func(s State) (State, []Effect) { return s, nil })
 	case s.Again && s.Phase == PhaseIdle:
 		return s.recover()
+	case s.Trouble != nil && s.Phase == PhaseIdle && s.Batch == nil:
+		return s.halt(*s.Trouble)
 	case s.Phase == PhaseIdle && s.Batch != nil && !s.Paused:
 		s.Attempt = 1
 		return s.begin(PhaseLook)
@@ -168,7 +170,7 @@ func (s State) revoked() (State, []Effect) {
 
 // recover reads the table anew and drops what was built on older knowledge.
 func (s State) recover() (State, []Effect) {
-	s.Again = false
+	s.Again, s.Trouble = false, nil
 	return s.dropBatch(func(s State) (State, []Effect) { return s.begin(PhaseRecover) })
 }
 
@@ -209,13 +211,10 @@ func (s State) resumeAsked() (State, []Effect) {
 	return s.settle()
 }
 
+// sourceHalted: what was read before the trouble is sound and goes on first.
 func (s State) sourceHalted(h Halt) (State, []Effect) {
-	if s.Waiting || s.InFlight {
-		// The batch in hand was read before the trouble and is sound: it goes on,
-		// and the source reports again on the next resume.
-		return s, nil
-	}
-	return s.halt(h)
+	s.Trouble = &h
+	return s.settle()
 }
 
 // halt stops the pipeline. Codes that retry look again after a pause.

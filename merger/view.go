@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"applier/merger/keyindex"
+	"applier/storage/objstore"
 	"applier/storage/paimon"
 	"applier/storage/paimon/manifest"
 	"applier/storage/types"
@@ -94,10 +95,15 @@ func (v *view) sync(ctx context.Context, to *link) error {
 				v.ref, v.state = ref, st
 				return nil
 			}
-			if !errors.Is(err, keyindex.ErrLost) {
+			if !errors.Is(err, keyindex.ErrLost) && !errors.Is(err, objstore.ErrNotExist) {
 				return err
 			}
 			v.s.Log.Info("the key index cannot follow the table and is built again", "snapshot", ref.ID, "why", err)
+		}
+	}
+	if to != nil && to.own == nil {
+		if err := v.table.SyncSnapshot(ctx, to.snap); err != nil {
+			return err
 		}
 	}
 	if err := v.rebuild(ctx, st); err != nil {
@@ -132,6 +138,9 @@ func (v *view) steps(ctx context.Context, to *link) ([]*link, error) {
 // that is neither here nor there: it is dropped.
 func (v *view) roll(ctx context.Context, steps []*link) error {
 	for _, l := range steps {
+		if err := v.table.SyncSnapshot(ctx, l.snap); err != nil {
+			return err
+		}
 		if err := v.apply(ctx, l.snap); err != nil {
 			if !errors.Is(err, keyindex.ErrLost) {
 				v.drop()
@@ -365,12 +374,14 @@ func (v *view) rebuild(ctx context.Context, st *paimon.State) error {
 
 // open makes an empty index after asking whether it will fit.
 func (v *view) open(rows int64) error {
-	need := keyindex.Estimate(v.enc.Class(), rows)
-	if v.s.MemoryBytes > 0 && need > v.s.MemoryBytes {
-		return &Halt{CodeMemory, fmt.Sprintf("the key index of %d rows needs %d MiB, but may take %d MiB of `memory`; raise `memory` by %d MiB",
-			rows, need>>20, v.s.MemoryBytes>>20, (need-v.s.MemoryBytes)>>20+1)}
+	need, ceiling := keyindex.Estimate(v.enc.Class(), rows), int64(0)
+	if v.s.IndexCeiling != nil {
+		if ceiling = v.s.IndexCeiling(); need > ceiling {
+			return &Halt{CodeMemory, fmt.Sprintf("the key index of %d rows needs %d MiB, but only %d MiB of `memory` are left for it; raise `memory` by %d MiB",
+				rows, need>>20, ceiling>>20, (need-ceiling)>>20+1)}
+		}
 	}
-	index, err := keyindex.New(keyindex.Options{Class: v.enc.Class(), Dir: v.s.StateDir, Seed: 1, ExpectedKeys: rows, MaxBytes: v.s.MemoryBytes})
+	index, err := keyindex.New(keyindex.Options{Class: v.enc.Class(), Dir: v.s.StateDir, Seed: 1, ExpectedKeys: rows, MaxBytes: ceiling})
 	if err != nil {
 		return err
 	}

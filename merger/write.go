@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"applier/batcher"
+	"applier/ingest/change"
 	"applier/merger/keyindex"
 	"applier/storage/failpoint"
 	"applier/storage/objstore"
@@ -412,4 +413,15 @@ func (v *view) liveEntries() (files int, rows, deleted int64) {
 		}
 	}
 	return files, rows - deleted, deleted
+}
+
+// rawOf returns the kept record of a row that cannot be applied, or of the
+// change below it that is to blame.
+func rawOf(b *batcher.Batch, row int) *change.RawRecord {
+	for r := int32(row); r >= 0; r = b.Prev[r] {
+		if raw := b.Changes.RawOf(int(r)); raw != nil {
+			return raw
+		}
+	}
+	return &change.RawRecord{}
 }

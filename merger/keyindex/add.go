@@ -14,6 +14,7 @@ type addScratch struct {
 	first       []uint32 // a shard's first place in rows
 	src, sorted []uint64
 	sorter      entrySorter
+	stale       int64 // stale entries before the chunk
 }
 
 // trim lets go of what an unusually large chunk needed.
@@ -53,6 +54,7 @@ func (x *Index) Add(seg, firstPos uint32, keys *types.Keys) error {
 		return err
 	}
 	defer x.scratch.trim()
+	x.scratch.stale = x.stale()
 	x.group(g, firstPos, keys)
 	if err := x.enter(MakeLoc(seg, firstPos), keys); err != nil {
 		return errors.Join(err, x.undo(MakeLoc(seg, firstPos), keys))
@@ -149,7 +151,7 @@ func (x *Index) enter(base Loc, keys *types.Keys) error {
 			k = end - 1
 			continue
 		}
-		if err := x.reserve(s, 1); err != nil {
+		if err := x.reserve(s); err != nil {
 			return err
 		}
 		i := rows[k]
@@ -184,11 +186,11 @@ func lowOf(keys *types.Keys, i int) uint64 {
 	return 0
 }
 
-// reserve makes room for m more entries in s, wherever they go.
-func (x *Index) reserve(s *shard, m int) error {
-	if s.n+m > s.limit {
-		c := change{extra: m}
-		if x.stale() > x.entries/8 {
+// reserve makes room for one more entry in s, wherever it goes.
+func (x *Index) reserve(s *shard) error {
+	if s.n >= s.limit {
+		c := change{extra: 1}
+		if x.scratch.stale > x.entries/8 {
 			c.keep = x.segs.alive // perhaps it need not grow
 		}
 		x.count.growths++
@@ -197,7 +199,7 @@ func (x *Index) reserve(s *shard, m int) error {
 		}
 	}
 	// An insertion moves the end by one slot at most; the last slot stays empty.
-	if need := s.end + m + 1; need > s.slots() {
+	if need := s.end + 2; need > s.slots() {
 		return x.mem.resize(s, need+tailSlots)
 	}
 	return nil
@@ -243,7 +245,7 @@ func (x *Index) merge(s *shard, base Loc, keys *types.Keys, rows []uint32) error
 	sorted := sc.sorted[:len(sc.src)]
 	sc.sorter.sort(sorted, sc.src, s.w, s.bits)
 	c := change{add: sorted}
-	if x.stale() > 0 {
+	if x.scratch.stale > 0 {
 		c.keep = x.segs.alive
 	}
 	return x.reshape(s, c)

@@ -192,6 +192,21 @@ func TestShard_SeekFindsWhatALinearScanFinds(t *testing.T) {
 	}
 }
 
+func TestShard_SeekReachesTheLastSlot(t *testing.T) {
+	for _, w := range []int{2, 3} {
+		mem, s := newShard(t, w)
+		defer mem.close()
+		const hash = ^uint64(0)
+		for loc := uint64(1); s.end < s.slots()-1; loc++ {
+			s.insertAt(s.seek(s.home(hash), hash, 0, loc), hash, 0, Loc(loc))
+		}
+		require.Len(t, contents(t, s), s.n)
+		require.Equal(t, s.slots()-1, s.seek(s.home(hash), hash, 0, 1<<40))
+		require.Equal(t, s.slots()-2, s.seek(s.home(hash), hash, 0, uint64(s.n)))
+		require.Equal(t, s.home(hash), s.find(hash, 0))
+	}
+}
+
 func TestShard_ReshapeWithoutMemoryKeepsItsEntries(t *testing.T) {
 	mem, s := newShard(t, 2)
 	defer mem.close()

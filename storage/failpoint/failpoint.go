@@ -6,7 +6,8 @@
 //
 // Actions: kill (SIGKILL of this process), exit (status 86), error (Hit returns
 // ErrInjected), sleep:DURATION, panic; "@n" fires at the n-th hit only, "%p" with
-// p per cent probability, otherwise at every hit.
+// p per cent probability, otherwise at every hit. A malformed variable ends the
+// process at the first Hit: a fault test whose fault never fires would prove nothing.
 package failpoint
 
 import "errors"

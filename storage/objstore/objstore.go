@@ -93,9 +93,14 @@ type Bucket interface {
 	// Create has put there is durable.
 	PutIfAbsent(ctx context.Context, key string, data []byte) error
 	// Replace writes an object over whatever is there, atomically for readers.
-	// It is for hints and pins: it need not be durable, and after a power cut the
-	// object may be the old one, the new one, torn or gone.
+	// It is for hints and pins: after a power cut the object may be the old one or
+	// the new one (or, where there was none before, missing), never half of one.
 	Replace(ctx context.Context, key string, data []byte) error
+	// Sync makes objects durable that somebody else may have written without
+	// syncing (Paimon's Java writers on a local disk), or whose writing had an
+	// unknown outcome; ErrNotExist if one is missing. Where every write is durable
+	// it does nothing.
+	Sync(ctx context.Context, keys ...string) error
 	// Stat describes an object, or ErrNotExist. A folder is not an object.
 	Stat(ctx context.Context, key string) (Info, error)
 	// List calls fn for each direct child of the folder prefix ("" is the root; one

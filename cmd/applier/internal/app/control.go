@@ -1,0 +1,172 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"applier/ingest"
+	"applier/ingest/change"
+	"applier/merger"
+	"applier/metrics"
+	"applier/metrics/admin"
+)
+
+func (a *App) find(name string) (*pipeline, error) {
+	p := a.pipelines[name]
+	if p == nil {
+		return nil, fmt.Errorf("%w: %s", admin.ErrNotFound, name)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.applier == nil {
+		return nil, fmt.Errorf("%w: pipeline %s has not started: %v", admin.ErrConflict, name, p.opening)
+	}
+	return p, nil
+}
+
+// Pause implements admin.Control.
+func (a *App) Pause(ctx context.Context, name string) error {
+	p, err := a.find(name)
+	if err != nil {
+		return err
+	}
+	p.log.Info("paused by an operator")
+	p.consumer.Suspend()
+	p.applier.Post(merger.PauseAsked{})
+	p.applier.Await(ctx, func(s merger.Status) bool {
+		return s.Paused && (s.Phase == merger.PhaseIdle || s.Phase == merger.PhaseHalted || s.Phase == merger.PhaseStandby)
+	})
+	return ctx.Err()
+}
+
+// Resume implements admin.Control.
+func (a *App) Resume(ctx context.Context, name string) error {
+	p, err := a.find(name)
+	if err != nil {
+		return err
+	}
+	p.log.Info("resumed by an operator")
+	p.consumer.Unsuspend()
+	p.applier.Post(merger.ResumeAsked{})
+	p.applier.Await(ctx, func(s merger.Status) bool { return !s.Paused })
+	return ctx.Err()
+}
+
+// Flush implements admin.Control.
+func (a *App) Flush(_ context.Context, name string) error {
+	p, err := a.find(name)
+	if err != nil {
+		return err
+	}
+	p.consumer.Flush("manual")
+	return nil
+}
+
+// Offsets implements admin.Control.
+func (a *App) Offsets(ctx context.Context, name string) (admin.Offsets, error) {
+	if _, ok := a.pipelines[name]; !ok {
+		return admin.Offsets{}, fmt.Errorf("%w: %s", admin.ErrNotFound, name)
+	}
+	return ShowOffsets(ctx, a.cfg, name, a.kafka, a.log)
+}
+
+// ChangeOffsets implements admin.Control: the statement is committed to the
+// table like any batch, then the pipeline looks at the table again.
+func (a *App) ChangeOffsets(ctx context.Context, name string, c admin.OffsetChange) (admin.Offsets, error) {
+	if _, ok := a.pipelines[name]; !ok {
+		return admin.Offsets{}, fmt.Errorf("%w: %s", admin.ErrNotFound, name)
+	}
+	out, err := ChangeOffsets(ctx, a.cfg, name, a.kafka, c, a.log)
+	if err == nil && !c.DryRun {
+		if p, e := a.find(name); e == nil {
+			p.applier.Post(merger.ResumeAsked{})
+		}
+	}
+	return out, err
+}
+
+// Ready implements admin.Source.
+func (a *App) Ready() []string {
+	var why []string
+	select {
+	case <-a.draining:
+		return []string{"shutting down"}
+	default:
+	}
+	for _, name := range a.cfg.Names() {
+		p := a.pipelines[name]
+		p.mu.Lock()
+		applier, opening := p.applier, p.opening
+		p.mu.Unlock()
+		switch {
+		case applier == nil && opening == nil:
+			why = append(why, name+": starting")
+		case applier == nil:
+			why = append(why, name+": cannot start")
+		default:
+			if s := applier.Status(); s.Halt != nil {
+				why = append(why, fmt.Sprintf("%s: halted with %s", name, s.Halt.Code))
+			} else if s.Rebuild < 1 {
+				why = append(why, name+": building its index")
+			}
+		}
+	}
+	return why
+}
+
+// Status implements admin.Source.
+func (a *App) Status() admin.Status {
+	s := admin.Status{}
+	for _, name := range a.cfg.Names() {
+		s.Pipelines = append(s.Pipelines, a.pipelines[name].status())
+	}
+	return s
+}
+
+func (p *pipeline) status() admin.PipelineStatus {
+	p.mu.Lock()
+	applier, opening, lags, last, t := p.applier, p.opening, p.lags, p.lastTime, p.totals
+	p.mu.Unlock()
+	out := admin.PipelineStatus{Name: p.name, ID: p.cfg.ID, Table: p.target, Apply: string(p.cfg.Apply), State: metrics.StateStarting, Since: p.since, LastCommit: last}
+	out.Rows = admin.RowCounts{Inserted: t.inserted, Updated: t.updated, Deleted: t.deleted, Unchanged: t.unchanged, Collapsed: t.collapsed,
+		Dropped: t.dropped, Errors: p.errors.Load(), Commits: t.commits}
+	if applier == nil {
+		if opening != nil {
+			out.State, out.LastError = metrics.StateBackoff, opening.Error()
+		}
+		return out
+	}
+	s := applier.Status()
+	out.State, out.Snapshot = stateOf(s), s.Snapshot.ID
+	out.Detail = "step: " + s.Phase.String()
+	out.Index = admin.IndexStatus{Keys: s.IndexKeys, MemoryBytes: s.IndexBytes, Progress: s.Rebuild}
+	out.LagRecords = p.lagOf(s.Positions, lags)
+	out.Batch.Bytes = p.openBytes.Load()
+	if s.Halt != nil {
+		info := s.Halt.Code.Info()
+		out.Halt = &admin.Halt{Code: string(s.Halt.Code), Message: info.Means + " " + s.Halt.Facts, Remedy: info.Do}
+	}
+	out.Partitions = partitionStatus(s.Positions, lags)
+	if out.LagRecords > 0 && !last.IsZero() {
+		out.FreshnessSeconds = time.Since(last).Seconds()
+	}
+	return out
+}
+
+func partitionStatus(pos change.Positions, lags map[change.Partition]ingest.Lag) []admin.PartitionStatus {
+	var out []admin.PartitionStatus
+	for _, part := range pos.Sorted() {
+		ps := admin.PartitionStatus{Topic: part.Topic, Partition: part.Partition, Next: pos[part].Next, Received: pos[part].Next, End: -1}
+		if l, ok := lags[part]; ok {
+			ps.End = l.End
+		}
+		out = append(out, ps)
+	}
+	for part, l := range lags {
+		if _, known := pos[part]; !known {
+			out = append(out, admin.PartitionStatus{Topic: part.Topic, Partition: part.Partition, Next: -1, End: l.End, Note: "new, held back"})
+		}
+	}
+	return out
+}

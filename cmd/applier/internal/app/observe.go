@@ -1,0 +1,154 @@
+package app
+
+import (
+	"log/slog"
+	"time"
+
+	"applier/batcher"
+	"applier/ingest"
+	"applier/ingest/change"
+	"applier/merger"
+	"applier/metrics"
+)
+
+// observer turns what the commit loop says into metrics and one log line a commit.
+type observer struct {
+	p   *pipeline
+	m   *metrics.Metrics
+	log *slog.Logger
+}
+
+func (o observer) labels(more ...string) []string {
+	return append([]string{o.p.name, o.p.target}, more...)
+}
+
+// Noticed implements merger.Observer.
+func (o observer) Noticed(n merger.Notice) {
+	switch n {
+	case merger.NoticeFenced, merger.NoticeFencedEpoch:
+		o.m.Merger.FencedBatches.WithLabelValues(o.labels()...).Inc()
+		if n == merger.NoticeFencedEpoch {
+			o.m.Ingest.OwnershipFlaps.WithLabelValues(o.labels()...).Inc()
+		}
+	case merger.NoticeLostRace, merger.NoticeStillMoved, merger.NoticeConflict:
+		o.m.Merger.Commits.WithLabelValues(o.labels("conflict")...).Inc()
+		o.m.Merger.ForeignCommits.WithLabelValues(o.labels()...).Inc()
+	case merger.NoticeUnknown:
+		o.m.Merger.Commits.WithLabelValues(o.labels("unknown")...).Inc()
+	case merger.NoticeLostSnapshot:
+		o.m.Merger.Commits.WithLabelValues(o.labels("diverged")...).Inc()
+	case merger.NoticeCommitted, merger.NoticeCarried, merger.NoticeFirstStart:
+		return
+	}
+	o.log.Info("noticed", "what", string(n))
+}
+
+// Committed implements merger.Observer.
+func (o observer) Committed(c merger.Commit) {
+	o.m.Merger.Commits.WithLabelValues(o.labels("committed")...).Inc()
+	o.m.Storage.CommitBytes.WithLabelValues(o.labels("data")...).Add(float64(c.Bytes.Data))
+	o.m.Storage.CommitBytes.WithLabelValues(o.labels("dv")...).Add(float64(c.Bytes.Vectors))
+	o.m.Storage.CommitBytes.WithLabelValues(o.labels("manifest")...).Add(float64(c.Bytes.Metadata))
+	if c.Batch == nil {
+		o.log.Info("empty commit", "why", c.Op, "snapshot", c.Snapshot)
+		o.p.committed(c)
+		return
+	}
+	o.m.Merger.CommitSeconds.WithLabelValues(o.labels()...).Observe(c.Took.Seconds())
+	rows := func(action string, n int64) {
+		o.m.Merger.RowsApplied.WithLabelValues(o.labels(action, "false")...).Add(float64(n))
+	}
+	rows("inserted", c.Counts.Inserted)
+	rows("updated", c.Counts.Updated)
+	rows("deleted", c.Counts.Deleted)
+	rows("unchanged", c.Counts.Unchanged)
+	dropped := func(reason string, n int64) {
+		if n > 0 {
+			o.m.Ingest.Dropped.WithLabelValues(o.labels(reason)...).Add(float64(n))
+		}
+	}
+	dropped("late", c.Counts.Late)
+	dropped("ignored", c.Counts.Ignored+c.Batch.Counts.Ignored)
+	dropped("skipped_error", c.Counts.Dropped)
+	dropped("collapsed", c.Batch.Counts.Collapsed)
+	if c.Batch.MaxEvent > 0 {
+		o.m.Pipeline.Committed(o.p.name, o.p.target, c.Snapshot, time.UnixMilli(c.Batch.MinEvent), time.UnixMilli(c.Batch.MaxEvent))
+	} else {
+		o.m.Pipeline.Committed(o.p.name, o.p.target, c.Snapshot, time.Time{}, time.Time{})
+	}
+	o.log.Info("committed", "snapshot", c.Snapshot, "records", c.Batch.Counts.Records, "inserted", c.Counts.Inserted, "updated", c.Counts.Updated,
+		"deleted", c.Counts.Deleted, "collapsed", c.Batch.Counts.Collapsed, "reason", string(c.Batch.Reason), "attempts", c.Attempts,
+		"bytes", c.Bytes.Data+c.Bytes.Vectors+c.Bytes.Metadata, "duration_seconds", c.Took.Seconds())
+	o.p.committed(c)
+}
+
+// Halted implements merger.Observer.
+func (o observer) Halted(h *merger.Halt) {
+	if h == nil {
+		o.log.Info("the halt is over")
+		o.m.Pipeline.SetState(o.p.name, o.p.target, metrics.StateRunning)
+		return
+	}
+	o.m.Pipeline.Halt(o.p.name, o.p.target, string(h.Code))
+}
+
+// TwoPartitions implements merger.Observer.
+func (o observer) TwoPartitions(n int64) {
+	o.m.Batcher.SplitKeys.WithLabelValues(o.labels()...).Add(float64(n))
+}
+
+// DeadLetter implements merger.Observer.
+func (o observer) DeadLetter(class string) {
+	o.m.Ingest.DeadLetters.WithLabelValues(o.labels(class)...).Inc()
+	o.m.Ingest.RowErrors.WithLabelValues(o.labels(class)...).Inc()
+}
+
+// Rebuilt implements merger.Observer.
+func (o observer) Rebuilt(rows int64, took time.Duration) {
+	o.m.Merger.IndexRebuilds.WithLabelValues(o.labels()...).Inc()
+	o.log.Info("key index built", "rows", rows, "duration_seconds", took.Seconds())
+}
+
+// Stage implements merger.Observer.
+func (o observer) Stage(name string, took time.Duration) {
+	o.m.Batcher.StageSeconds.WithLabelValues(o.labels(name)...).Observe(took.Seconds())
+}
+
+// ingestMetrics are the consumer's hooks.
+func (p *pipeline) ingestMetrics() ingest.Metrics {
+	m := p.app.metrics
+	labels := func(more ...string) []string { return append([]string{p.name, p.target}, more...) }
+	return ingest.Metrics{
+		Record: func(kind string, bytes int) {
+			m.Ingest.Records.WithLabelValues(labels(kind)...).Inc()
+			m.Ingest.Bytes.WithLabelValues(labels()...).Add(float64(bytes))
+		},
+		Dropped: func(reason string) {
+			m.Ingest.Dropped.WithLabelValues(labels(reason)...).Inc()
+			p.errors.Add(1)
+		},
+		Letter: func(class string) {
+			m.Ingest.DeadLetters.WithLabelValues(labels(class)...).Inc()
+			m.Ingest.RowErrors.WithLabelValues(labels(class)...).Inc()
+			p.errors.Add(1)
+		},
+		Paused: func(reason string, d time.Duration) {
+			m.Ingest.FetchPausedSeconds.WithLabelValues(labels(reason)...).Add(d.Seconds())
+			m.Ingest.FetchPauses.WithLabelValues(labels(reason)...).Inc()
+		},
+		Buffered: func(bytes int64) { p.fetched.Store(bytes) },
+		Fetched: func(part change.Partition, high, stable int64) {
+			if stable >= 0 {
+				m.Ingest.LSOLagRecords.WithLabelValues(labels(part.Topic, itoa(part.Partition))...).Set(float64(high - stable))
+			}
+		},
+	}
+}
+
+// sealed counts a closed batch.
+func (p *pipeline) sealed(b *batcher.Batch) {
+	m := p.app.metrics.Batcher
+	m.Flushes.WithLabelValues(p.name, p.target, string(b.Reason)).Inc()
+	m.Records.WithLabelValues(p.name, p.target).Observe(float64(b.Changes.Len()))
+	m.Keys.WithLabelValues(p.name, p.target).Observe(float64(len(b.Winners)))
+}

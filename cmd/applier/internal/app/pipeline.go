@@ -1,0 +1,279 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"applier/batcher"
+	"applier/config"
+	"applier/ingest"
+	"applier/ingest/change"
+	"applier/ingest/decode"
+	"applier/merger"
+	"applier/metrics"
+	"applier/storage/objstore"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+)
+
+// pipeline is one configured stream into one table.
+type pipeline struct {
+	app    *App
+	cfg    *config.Pipeline
+	name   string
+	target string
+	log    *slog.Logger
+
+	// Set when the pipeline was started; guarded by mu for other goroutines.
+	mu       sync.Mutex
+	bound    *bound
+	applier  *merger.Applier
+	consumer *ingest.Consumer
+	batcher  *batcher.Batcher
+	opening  error // why it is not started yet
+	since    time.Time
+	lags     map[change.Partition]ingest.Lag
+	last     merger.Commit
+	lastTime time.Time
+	totals   totals
+
+	advisory  chan change.Positions
+	inFlight  atomic.Int64
+	openBytes atomic.Int64
+	fetched   atomic.Int64
+	errors    atomic.Int64
+	ledger    *batcher.Account
+}
+
+// totals count since the start of the process.
+type totals struct {
+	inserted, updated, deleted, unchanged, collapsed, dropped, commits int64
+}
+
+func newPipeline(a *App, cfg *config.Pipeline) *pipeline {
+	return &pipeline{app: a, cfg: cfg, name: cfg.Name, target: cfg.Target.Table, since: time.Now(), advisory: make(chan change.Positions, 1),
+		ledger: a.budget.Account(), log: a.log.With("pipeline", cfg.Name, "table", cfg.Target.Table)}
+}
+
+func itoa(n int32) string { return strconv.Itoa(int(n)) }
+
+// account reports the pipeline's memory to the budget.
+func (p *pipeline) account() {
+	p.ledger.Set(p.inFlight.Load() + p.openBytes.Load() + p.fetched.Load() + p.indexBytes())
+}
+
+func (p *pipeline) indexBytes() int64 {
+	p.mu.Lock()
+	a := p.applier
+	p.mu.Unlock()
+	if a == nil {
+		return 0
+	}
+	return a.Status().IndexBytes
+}
+
+func (p *pipeline) release(b *batcher.Batch) {
+	p.inFlight.Add(-b.MemBytes())
+	p.batcher.Recycle(b)
+	p.account()
+}
+
+func (p *pipeline) committed(c merger.Commit) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last, p.lastTime = c, time.Now()
+	p.last.Batch = nil
+	t := &p.totals
+	t.commits++
+	t.inserted += c.Counts.Inserted
+	t.updated += c.Counts.Updated
+	t.deleted += c.Counts.Deleted
+	t.unchanged += c.Counts.Unchanged
+	t.dropped += c.Counts.Late + c.Counts.Ignored + c.Counts.Dropped
+	if c.Batch != nil {
+		t.collapsed += c.Batch.Counts.Collapsed
+		t.dropped += c.Batch.Counts.Ignored + c.Batch.Counts.Dropped
+	}
+}
+
+// reopenEvery is how often a pipeline that cannot start tries again.
+const reopenEvery = 10 * time.Second
+
+// run opens the table and reads until drain ends; then it commits what it has
+// and stops. Cancelling ctx abandons everything.
+func (p *pipeline) run(ctx context.Context, drain <-chan struct{}) error {
+	p.app.metrics.Start(p.name, p.target)
+	for {
+		err := p.open(ctx)
+		if err == nil {
+			break
+		}
+		p.mu.Lock()
+		repeated := p.opening != nil && p.opening.Error() == err.Error()
+		p.opening = err
+		p.mu.Unlock()
+		p.app.metrics.Pipeline.SetState(p.name, p.target, metrics.StateBackoff)
+		if !repeated {
+			p.log.Error("the pipeline cannot start; it tries again", "err", err)
+		}
+		select {
+		case <-time.After(reopenEvery):
+		case <-drain:
+			return nil
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return p.work(ctx, drain)
+}
+
+// open prepares everything that work needs.
+func (p *pipeline) open(ctx context.Context) error {
+	table, err := openTable(ctx, p.app.catalog, p.cfg, p.app.kafka, p.log)
+	if err != nil {
+		return err
+	}
+	if err := objstore.Probe(ctx, table.Bucket(), "snapshot"); err != nil {
+		return fmt.Errorf("the warehouse cannot publish snapshots safely: %w", err)
+	}
+	b, err := bind(p.cfg, table)
+	if err != nil {
+		return err
+	}
+	dec, err := decode.New(p.cfg.Source.Format.Type, b.decode)
+	if err != nil {
+		return err
+	}
+	limits := batcher.Limits{Rows: int(p.cfg.Batch.Rows), Bytes: int64(p.cfg.Batch.Bytes), Interval: p.cfg.Batch.Interval, IdleFlush: p.cfg.Batch.IdleFlush}
+	bat, err := batcher.New(batcher.Options{Fields: table.Schema().Fields, Key: b.key, OrderBy: b.orderBy, Apply: b.apply, Limits: limits})
+	if err != nil {
+		return err
+	}
+	letters, err := p.deadLetters()
+	if err != nil {
+		return err
+	}
+	settings, err := p.settings(b)
+	if err != nil {
+		return err
+	}
+	deps := merger.Deps{Name: p.target, Table: table, Source: source{p}, Observer: observer{p, p.app.metrics, p.log}}
+	if letters != nil {
+		deps.Letters = letters
+	}
+	applier, err := merger.New(ctx, settings, deps)
+	if err != nil {
+		return err
+	}
+	col := &collector{bat, p}
+	consumer, err := ingest.NewConsumer(ingest.Options{
+		Client: p.app.kafka, Pipeline: p.name, Group: groupOf(p.cfg), Topics: p.cfg.Source.TopicList(), OnError: ingest.Policy(p.cfg.OnError),
+		Letters: letters, Start: start(p.cfg.Source.Start), FetchBytes: p.app.fetchBytes, MaxRecordBytes: int(p.cfg.MaxRecordBytes),
+		SessionTimeout: p.app.sessionTimeout, Log: p.log, Metrics: p.ingestMetrics()}, dec, col, owner{p})
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.bound, p.applier, p.consumer, p.batcher, p.opening = b, applier, consumer, bat, nil
+	return nil
+}
+
+// groupOf names the consumer group: the pipeline's identity, as in the record.
+func groupOf(p *config.Pipeline) string { return merger.PropertyPrefix + p.ID }
+
+func (p *pipeline) deadLetters() (*ingest.DeadLetters, error) {
+	if p.cfg.OnError != config.OnErrorDeadLetter {
+		return nil, nil
+	}
+	return ingest.NewDeadLetters(p.app.kafka, p.cfg.DeadLetter.Topic, p.name)
+}
+
+// settings of the commit loop. Every pipeline has a folder of its own below
+// state_dir for the sidecars of its index.
+func (p *pipeline) settings(b *bound) (merger.Settings, error) {
+	dir := filepath.Join(p.app.cfg.StateDir, p.cfg.ID)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return merger.Settings{}, fmt.Errorf("making the state folder: %w", err)
+	}
+	marks, err := objstore.NewLocal(p.app.cfg.StateDir, objstore.LocalOptions{})
+	if err != nil {
+		return merger.Settings{}, err
+	}
+	return merger.Settings{ID: p.cfg.ID, Apply: b.apply, Key: b.key, OrderBy: b.orderBy, Topics: p.cfg.Source.TopicList(),
+		OnRowError: string(p.cfg.OnError), Instance: p.app.instance, Pin: p.cfg.Pin, VerifySample: verifySample,
+		IndexCeiling: p.app.indexCeiling(p), StateDir: dir, Marks: marks, EncodeConcurrency: p.app.encoders,
+		CommitUserPrefix: "applier-", Log: p.log, Now: time.Now, UUID: uuid.NewString}, nil
+}
+
+// verifySample: one matched row in so many is read back before it is marked.
+const verifySample = 1 << 15
+
+// drainGrace bounds the last commit on a graceful stop.
+const drainGrace = 20 * time.Second
+
+// work runs consumer and commit loop side by side until drain, then stops them
+// in order: read no more, commit what was read, leave the group.
+func (p *pipeline) work(ctx context.Context, drain <-chan struct{}) error {
+	ctx, abandon := context.WithCancel(ctx)
+	defer abandon()
+	reading, stopReading := context.WithCancel(ctx)
+	defer stopReading()
+	g, gctx := errgroup.WithContext(ctx)
+	loopDone := make(chan struct{})
+	g.Go(func() error {
+		defer close(loopDone)
+		return p.applier.Run(gctx)
+	})
+	g.Go(func() error { return p.consumer.Run(reading) })
+	g.Go(func() error { p.advise(reading); return nil })
+	g.Go(func() error { p.watch(reading); return nil })
+	g.Go(func() error {
+		select {
+		case <-drain:
+		case <-gctx.Done():
+			return nil
+		}
+		p.app.metrics.Pipeline.SetState(p.name, p.target, metrics.StateDraining)
+		grace, cancel := context.WithTimeout(gctx, drainGrace)
+		defer cancel()
+		p.consumer.Drain(grace)
+		p.applier.Post(merger.StopAsked{})
+		select {
+		case <-loopDone:
+		case <-grace.Done():
+			p.log.Warn("the last commit took too long and is abandoned; its records are read again")
+			abandon()
+		}
+		stopReading()
+		return nil
+	})
+	err := g.Wait()
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// advise commits group offsets for lag tools, the newest only.
+func (p *pipeline) advise(ctx context.Context) {
+	for {
+		select {
+		case pos := <-p.advisory:
+			if err := p.consumer.Commit(ctx, pos); err != nil && ctx.Err() == nil {
+				p.log.Debug("the advisory group offsets could not be committed", "err", err)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}

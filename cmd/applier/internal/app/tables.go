@@ -1,0 +1,164 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"applier/config"
+	"applier/ingest"
+	"applier/ingest/decode"
+	"applier/merger"
+	"applier/storage/catalog"
+	"applier/storage/objstore"
+	"applier/storage/paimon"
+	"applier/storage/types"
+)
+
+// openTable opens a pipeline's table for writing, and creates it first if the
+// configuration says so and it is missing.
+func openTable(ctx context.Context, c *catalog.FileSystem, p *config.Pipeline, kafka ingest.ClientOptions, log *slog.Logger) (*paimon.Table, error) {
+	name, err := catalog.ParseName(p.Target.Table)
+	if err != nil {
+		return nil, err
+	}
+	t, err := c.Open(ctx, name, paimon.Write)
+	if !errors.Is(err, catalog.ErrNoTable) {
+		return t, err
+	}
+	if p.Create == nil {
+		return nil, fmt.Errorf("table %s does not exist; create it, or let the pipeline do so by these lines:\n  create:\n    partition_by: []", p.Target.Table)
+	}
+	schema, err := newSchema(ctx, p, kafka)
+	if err != nil {
+		return nil, fmt.Errorf("creating table %s: %w", p.Target.Table, err)
+	}
+	t, err = c.Create(ctx, name, schema)
+	if errors.Is(err, catalog.ErrTableExists) { // another instance was faster
+		return c.Open(ctx, name, paimon.Write)
+	}
+	if err != nil {
+		return nil, err
+	}
+	log.Info("table created", "table", p.Target.Table, "columns", len(schema.Fields), "partition_by", strings.Join(schema.PartitionKeys, ","))
+	return t, nil
+}
+
+// newSchema makes the schema of a pipeline's table: the columns of the records'
+// own schema, changed and completed by create.types.
+func newSchema(ctx context.Context, p *config.Pipeline, kafka ingest.ClientOptions) (*paimon.Schema, error) {
+	wanted := map[string]types.Type{}
+	for _, name := range sortedKeys(p.Create.Types) {
+		t, err := types.ParseType(p.Create.Types[name])
+		if err != nil {
+			return nil, fmt.Errorf("create.types.%s: %w", name, err)
+		}
+		wanted[name] = t
+	}
+	columns, err := derived(ctx, p, kafka, wanted)
+	if err != nil {
+		return nil, err
+	}
+	var fields []types.Field
+	add := func(name string, t types.Type) {
+		if slices.Contains(p.Key, name) {
+			t = t.NonNull()
+		}
+		fields = append(fields, types.Field{Name: name, Type: t})
+	}
+	for _, c := range columns {
+		t, ok := wanted[c.Name]
+		if !ok {
+			if t, err = types.ParseType(c.Type); err != nil {
+				return nil, err
+			}
+			t = t.Nullable()
+		}
+		delete(wanted, c.Name)
+		add(c.Name, t)
+	}
+	for _, name := range typeOrder(p, wanted) {
+		add(name, wanted[name])
+	}
+	if p.Apply == config.ApplySoftDelete && !slices.ContainsFunc(fields, func(f types.Field) bool { return f.Name == merger.DeletedAt }) {
+		add(merger.DeletedAt, types.TimestampLTZType(3))
+	}
+	options, err := tableOptions(p.Create.Options)
+	if err != nil {
+		return nil, err
+	}
+	s, err := paimon.NewSchema(fields, p.Create.PartitionBy, options, nil, time.Now().UnixMilli())
+	if err != nil {
+		return nil, err
+	}
+	return s, paimon.Refuse(s, paimon.Write)
+}
+
+// typeOrder is the order of columns that only create.types names: the merge key
+// first, then as they are written.
+func typeOrder(p *config.Pipeline, wanted map[string]types.Type) []string {
+	var names []string
+	for _, k := range p.Key {
+		if _, ok := wanted[k]; ok {
+			names = append(names, k)
+		}
+	}
+	for _, n := range p.Create.TypeOrder() {
+		if _, ok := wanted[n]; ok && !slices.Contains(names, n) {
+			names = append(names, n)
+		}
+	}
+	return names
+}
+
+// derived asks the topic for columns; records without schema leave all to
+// create.types.
+func derived(ctx context.Context, p *config.Pipeline, kafka ingest.ClientOptions, wanted map[string]types.Type) ([]ingest.Column, error) {
+	columns, _, err := ingest.DeriveColumns(ctx, kafka, p.Source.TopicList()[0])
+	if errors.Is(err, decode.ErrNoSchema) {
+		if len(wanted) == 0 {
+			return nil, fmt.Errorf("%w; name the columns under create.types", err)
+		}
+		return nil, nil
+	}
+	return columns, err
+}
+
+// tableOptions are what the tables we create need, plus the user's own; a
+// contradiction is an error.
+func tableOptions(user map[string]string) (map[string]string, error) {
+	options := map[string]string{paimon.OptBucket: "-1", paimon.OptDeletionVectors: "true"}
+	for _, k := range sortedKeys(user) {
+		if v, fixed := options[k]; fixed && user[k] != v {
+			return nil, fmt.Errorf("create.options: %s must be %s for the tables created here, not %s", k, v, user[k])
+		}
+	}
+	maps.Copy(options, user)
+	return options, nil
+}
+
+// newCatalog opens the warehouse.
+func newCatalog(cfg *config.Config, observe func(op, key string, bytes int64, err error, d time.Duration)) (*catalog.FileSystem, error) {
+	return catalog.NewFileSystem(cfg.Warehouse.Path, objstore.LocalOptions{Observe: observe})
+}
+
+// kafkaOptions converts the connection settings.
+func kafkaOptions(cfg *config.Config, log *slog.Logger) (ingest.ClientOptions, error) {
+	o := ingest.ClientOptions{Brokers: cfg.Kafka.Brokers, ClientID: cfg.Kafka.ClientID, Log: log}
+	if cfg.Kafka.TLS != nil {
+		tls, err := cfg.Kafka.TLS.ClientConfig()
+		if err != nil {
+			return o, err
+		}
+		o.TLS = tls
+	}
+	if s := cfg.Kafka.SASL; s != nil {
+		o.SASL = ingest.SASL{Mechanism: s.Mechanism, Username: s.Username, Password: s.Password.Reveal()}
+	}
+	return o, nil
+}

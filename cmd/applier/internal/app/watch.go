@@ -1,0 +1,139 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"applier/ingest"
+	"applier/ingest/change"
+	"applier/merger"
+	"applier/metrics"
+)
+
+// watchEvery is how often lag and table figures are taken.
+const watchEvery = 5 * time.Second
+
+// watch keeps the gauges of a running pipeline up to date.
+func (p *pipeline) watch(ctx context.Context) {
+	defer p.forgetLag()
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for {
+		p.gauges(p.applier.Status())
+		p.lag(ctx)
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// stateOf names a loop's status as metrics do.
+func stateOf(s merger.Status) string {
+	switch {
+	case s.Halt != nil:
+		return metrics.StateFailed
+	case s.Paused:
+		return metrics.StatePaused
+	case s.Rebuild < 1:
+		return metrics.StateRebuildingIndex
+	case s.Phase == merger.PhaseStandby:
+		return metrics.StateStandby
+	case s.Phase == merger.PhaseBackoff:
+		return metrics.StateBackoff
+	case s.Phase == merger.PhaseRecover, s.Phase == merger.PhaseResolve, s.Phase == merger.PhaseResume:
+		return metrics.StateStarting
+	}
+	return metrics.StateRunning
+}
+
+func (p *pipeline) gauges(s merger.Status) {
+	m := p.app.metrics
+	if s.Halt != nil {
+		m.Pipeline.Halt(p.name, p.target, string(s.Halt.Code))
+	} else {
+		m.Pipeline.SetState(p.name, p.target, stateOf(s))
+	}
+	m.Merger.IndexKeys.WithLabelValues(p.name, p.target).Set(float64(s.IndexKeys))
+	m.Merger.IndexBytes.WithLabelValues(p.name, p.target).Set(float64(s.IndexBytes))
+	m.Merger.IndexMemoryBytes.WithLabelValues(p.name, p.target).Set(float64(s.IndexBytes))
+	m.Merger.IndexRebuildProgress.WithLabelValues(p.name, p.target).Set(s.Rebuild)
+	m.Storage.LiveRows.WithLabelValues(p.name, p.target).Set(float64(s.LiveRows))
+	m.Storage.DeletedRows.WithLabelValues(p.name, p.target).Set(float64(s.Deleted))
+	m.Storage.Files.WithLabelValues(p.name, p.target).Set(float64(s.Files))
+	m.Storage.SnapshotsPinned.WithLabelValues(p.name, p.target).Set(float64(s.Behind))
+	m.Batcher.OpenBytes.WithLabelValues(p.name, p.target).Set(float64(p.openBytes.Load()))
+	p.account()
+}
+
+// lag asks Kafka where the logs end and compares with the table.
+func (p *pipeline) lag(ctx context.Context) {
+	if !p.consumer.Owned() {
+		p.forgetLag()
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, watchEvery)
+	defer cancel()
+	topics := p.cfg.Source.TopicList()
+	lags, err := p.consumer.Admin().Lags(ctx, topics)
+	if err != nil {
+		return
+	}
+	retention, _ := p.consumer.Admin().Retention(ctx, topics)
+	pos := p.applier.Status().Positions
+	m := p.app.metrics.Ingest
+	var behind int64
+	p.mu.Lock()
+	p.lags = lags
+	last := p.lastTime
+	p.mu.Unlock()
+	for part, l := range lags {
+		at, known := pos[part]
+		if !known {
+			continue
+		}
+		n := max(l.End-at.Next, 0)
+		behind += max(l.Stable-at.Next, 0)
+		labels := []string{p.name, p.target, part.Topic, itoa(part.Partition)}
+		m.LagRecords.WithLabelValues(labels...).Set(float64(n))
+		m.LSOLagRecords.WithLabelValues(labels...).Set(float64(l.End - l.Stable))
+		if r, ok := retention[part.Topic]; ok && r >= 0 {
+			m.RetentionHeadroom.WithLabelValues(labels...).Set(p.headroom(r, n, last).Seconds())
+		}
+	}
+	m.PartitionsAssigned.WithLabelValues(p.name, p.target).Set(float64(len(lags)))
+	if behind == 0 {
+		p.app.metrics.Pipeline.Freshness.CaughtUp(p.name, p.target)
+	}
+}
+
+// headroom is how long Kafka keeps what is not applied yet: all of its retention
+// when nothing waits, else what is left since the last commit.
+func (p *pipeline) headroom(retention time.Duration, lag int64, last time.Time) time.Duration {
+	if lag == 0 || last.IsZero() {
+		return retention
+	}
+	return retention - time.Since(last)
+}
+
+func (p *pipeline) forgetLag() {
+	p.mu.Lock()
+	lags := p.lags
+	p.lags = nil
+	p.mu.Unlock()
+	for part := range lags {
+		p.app.metrics.Ingest.ForgetPartition(p.name, part.Topic, part.Partition)
+	}
+}
+
+// lagOf returns the records that are not applied yet.
+func (p *pipeline) lagOf(pos change.Positions, lags map[change.Partition]ingest.Lag) int64 {
+	var n int64
+	for part, l := range lags {
+		if at, ok := pos[part]; ok {
+			n += max(l.Stable-at.Next, 0)
+		}
+	}
+	return n
+}

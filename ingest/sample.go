@@ -1,0 +1,84 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"applier/ingest/change"
+	"applier/ingest/decode"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Sample reads records of a topic from its start, without a group, and hands
+// them to fn until fn says stop, max records were seen, or no record came for
+// a while.
+func Sample(ctx context.Context, o ClientOptions, topic string, max int, fn func(*decode.Record) (stop bool)) (seen int, err error) {
+	cl, err := NewClient(o, kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(kgo.ReadCommitted()))
+	if err != nil {
+		return 0, err
+	}
+	defer cl.Close()
+	for seen < max {
+		poll, cancel := context.WithTimeout(ctx, sampleWait)
+		fetches := cl.PollRecords(poll, 100)
+		cancel()
+		if ctx.Err() != nil {
+			return seen, ctx.Err()
+		}
+		var problem error
+		fetches.EachError(func(_ string, _ int32, err error) {
+			if p := classify(err, "sampling topic "+topic); p != nil {
+				problem = p
+			}
+		})
+		if problem != nil {
+			return seen, problem
+		}
+		if fetches.NumRecords() == 0 {
+			return seen, nil
+		}
+		for it := fetches.RecordIter(); !it.Done(); {
+			r := it.Next()
+			rec := decode.Record{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Timestamp: r.Timestamp.UnixMilli(), Key: r.Key, Value: r.Value}
+			for _, h := range r.Headers {
+				rec.Headers = append(rec.Headers, change.Header{Key: h.Key, Value: h.Value})
+			}
+			if seen++; fn(&rec) || seen == max {
+				return seen, nil
+			}
+		}
+	}
+	return seen, nil
+}
+
+// sampleWait is how long a quiet topic is given.
+const sampleWait = 5 * time.Second
+
+// DeriveColumns finds the first record with a schema and proposes columns.
+func DeriveColumns(ctx context.Context, o ClientOptions, topic string) (columns []Column, key []string, err error) {
+	seen, err := Sample(ctx, o, topic, 1000, func(r *decode.Record) bool {
+		fields, k, e := decode.DeriveColumns(r)
+		if e != nil {
+			return false
+		}
+		key = k
+		for _, f := range fields {
+			columns = append(columns, Column{f.Name, f.Type.String()})
+		}
+		return true
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	if columns == nil {
+		return nil, nil, fmt.Errorf("%w: none of the first %d records of topic %s", decode.ErrNoSchema, seen, topic)
+	}
+	return columns, key, nil
+}
+
+// Column is a proposed column: a name and a type's spelling.
+type Column struct {
+	Name, Type string
+}
