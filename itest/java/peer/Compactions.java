@@ -1,0 +1,74 @@
+package peer;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.paimon.AppendOnlyFileStore;
+import org.apache.paimon.append.AppendCompactCoordinator;
+import org.apache.paimon.append.AppendCompactTask;
+import org.apache.paimon.data.BinaryRow;
+import org.apache.paimon.io.DataFileMeta;
+import org.apache.paimon.operation.BaseAppendFileStoreWrite;
+import org.apache.paimon.table.FileStoreTable;
+import org.apache.paimon.table.source.DataSplit;
+import org.apache.paimon.table.source.EndOfScanException;
+import org.apache.paimon.table.source.Split;
+import wire.Args;
+
+/** The library's own compaction of append tables without buckets, deletion vectors included. */
+final class Compactions {
+  private final Warehouse warehouse;
+
+  Compactions(Warehouse warehouse) {
+    this.warehouse = warehouse;
+  }
+
+  /**
+   * Rewrites what Paimon's coordinator picks. "min_file_num" overrides its threshold for small files;
+   * "full" takes all files of every partition, one task each.
+   */
+  Stage stage(Args a) throws Exception {
+    FileStoreTable t = warehouse.fileStore(a);
+    if (a.has("min_file_num")) t = t.copy(Map.of("compaction.min.file-num", a.str("min_file_num")));
+    Stage s = new Stage(t);
+    List<AppendCompactTask> tasks = a.bool("full", false) ? everything(t) : picked(t);
+    BaseAppendFileStoreWrite write = ((AppendOnlyFileStore) t.store()).newWrite(s.user);
+    try {
+      for (AppendCompactTask task : tasks) s.messages.add(task.doCompact(t, write));
+    } finally {
+      write.close();
+    }
+    s.facts.put("tasks", tasks.size());
+    s.facts.put("files_before", tasks.stream().mapToInt(x -> x.compactBefore().size()).sum());
+    s.facts.put("files_after", tasks.stream().mapToInt(x -> x.compactAfter().size()).sum());
+    return s;
+  }
+
+  private static List<AppendCompactTask> picked(FileStoreTable t) {
+    List<AppendCompactTask> tasks = new ArrayList<>();
+    AppendCompactCoordinator coordinator = new AppendCompactCoordinator(t, false);
+    try {
+      do {
+        tasks.addAll(coordinator.run());
+      } while (coordinator.batchRemainFiles());
+    } catch (EndOfScanException e) {
+      // the coordinator's way of saying that there is nothing left
+    }
+    return tasks;
+  }
+
+  private static List<AppendCompactTask> everything(FileStoreTable t) {
+    Map<BinaryRow, List<DataFileMeta>> files = new LinkedHashMap<>();
+    for (Split s : t.newReadBuilder().newScan().plan().splits()) {
+      DataSplit d = (DataSplit) s;
+      files.computeIfAbsent(d.partition(), p -> new ArrayList<>()).addAll(d.dataFiles());
+    }
+    List<AppendCompactTask> tasks = new ArrayList<>();
+    boolean vectors = t.coreOptions().deletionVectorsEnabled();
+    files.forEach((p, f) -> {
+      if (vectors || f.size() > 1) tasks.add(new AppendCompactTask(p, f));
+    });
+    return tasks;
+  }
+}
