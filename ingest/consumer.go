@@ -378,7 +378,7 @@ func (c *Consumer) release() {
 
 func (c *Consumer) ordinalOf(p change.Partition) int32 {
 	o := c.ordinal[p.Topic]
-	if int(p.Partition) >= len(o) {
+	if p.Partition < 0 || int(p.Partition) >= len(o) {
 		return -1
 	}
 	return o[p.Partition]

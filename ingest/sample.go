@@ -13,15 +13,15 @@ import (
 
 // Sample reads records of a topic from its start, without a group, and hands
 // them to fn until fn says stop, max records were seen, or no record came for
-// a while.
-func Sample(ctx context.Context, o ClientOptions, topic string, max int, fn func(*decode.Record) (stop bool)) (seen int, err error) {
+// as long as quiet.
+func Sample(ctx context.Context, o ClientOptions, topic string, max int, quiet time.Duration, fn func(*decode.Record) (stop bool)) (seen int, err error) {
 	cl, err := NewClient(o, kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(kgo.ReadCommitted()))
 	if err != nil {
 		return 0, err
 	}
 	defer cl.Close()
 	for seen < max {
-		poll, cancel := context.WithTimeout(ctx, sampleWait)
+		poll, cancel := context.WithTimeout(ctx, quiet)
 		fetches := cl.PollRecords(poll, 100)
 		cancel()
 		if ctx.Err() != nil {
@@ -53,12 +53,14 @@ func Sample(ctx context.Context, o ClientOptions, topic string, max int, fn func
 	return seen, nil
 }
 
-// sampleWait is how long a quiet topic is given.
-const sampleWait = 5 * time.Second
+// sampleRecords is how many records are looked at for a schema: a topic carries
+// it in every record or in none, but may begin with control records.
+const sampleRecords = 50
 
-// DeriveColumns finds the first record with a schema and proposes columns.
-func DeriveColumns(ctx context.Context, o ClientOptions, topic string) (columns []Column, key []string, err error) {
-	seen, err := Sample(ctx, o, topic, 1000, func(r *decode.Record) bool {
+// DeriveColumns finds a first record with a schema and proposes columns. It
+// waits for records for as long as quiet.
+func DeriveColumns(ctx context.Context, o ClientOptions, topic string, quiet time.Duration) (columns []Column, key []string, err error) {
+	seen, err := Sample(ctx, o, topic, sampleRecords, quiet, func(r *decode.Record) bool {
 		fields, k, e := decode.DeriveColumns(r)
 		if e != nil {
 			return false

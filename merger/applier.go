@@ -524,9 +524,9 @@ func (a *Applier) acknowledge(e Acknowledge) error {
 	}
 	a.mark(SnapRef{ID: e.Target})
 	a.src.Committed(e.Batch.Next)
-	c := Commit{Op: e.Batch.Op, Snapshot: e.Target, Bytes: a.attempt.bytes, Attempts: a.state.Attempt,
-		Took: a.set.Now().Sub(a.taken), Stages: maps.Clone(a.stages)}
+	c := Commit{Op: e.Batch.Op, Snapshot: e.Target, Bytes: a.attempt.bytes, Attempts: a.state.Attempt, Stages: maps.Clone(a.stages)}
 	if e.Batch.Op == "" {
+		c.Took = a.set.Now().Sub(a.taken)
 		c.Batch = a.batch
 		c.Counts = a.attempt.plan.counts
 		a.acceptTwoParts = false

@@ -151,8 +151,10 @@ func AppendText(dst []byte, t Type, d Datum) []byte {
 		return AppendTimestamp(dst, d.I, d.N, t.Precision, 'T')
 	case TimestampLTZ:
 		return append(AppendTimestamp(dst, d.I, d.N, t.Precision, 'T'), 'Z')
+	case Array, Map, Multiset, Row, Variant:
+		return AppendJSON(dst, t, d)
 	}
-	return AppendJSON(dst, t, d)
+	return hex.AppendEncode(dst, d.B) // types that are not held in vectors
 }
 
 // appendFloat writes the shortest text that reads back the same, with the

@@ -13,6 +13,7 @@ import (
 	"applier/batcher"
 	"applier/config"
 	"applier/ingest"
+	"applier/merger"
 	"applier/metrics"
 	"applier/metrics/admin"
 	"applier/storage/catalog"
@@ -35,6 +36,7 @@ type App struct {
 	fetchBytes     int32
 	encoders       int
 	sessionTimeout time.Duration
+	onCommit       func(string, merger.Commit)
 	pipelines      map[string]*pipeline
 	draining       chan struct{}
 }
@@ -48,7 +50,7 @@ type Options struct {
 	// SessionTimeout of consumer groups; zero is the client's default.
 	SessionTimeout time.Duration
 	// Committed is called after each commit (the demo prints it).
-	Committed func(pipeline string)
+	Committed func(pipeline string, c merger.Commit)
 }
 
 // New builds the program. Nothing runs yet; what can be wrong with the machine
@@ -67,7 +69,7 @@ func New(cfg *config.Config, o Options) (*App, error) {
 	}
 	registry := metrics.NewRegistry(o.Build)
 	a := &App{cfg: cfg, log: o.Log, kafka: kafka, registry: registry, metrics: metrics.New(registry), budget: batcher.NewBudget(int64(cfg.Memory)),
-		instance: instanceName(), encoders: runtime.GOMAXPROCS(0), sessionTimeout: o.SessionTimeout,
+		instance: instanceName(), encoders: runtime.GOMAXPROCS(0), sessionTimeout: o.SessionTimeout, onCommit: o.Committed,
 		pipelines: map[string]*pipeline{}, draining: make(chan struct{})}
 	a.metrics.Process.MemoryBudget.WithLabelValues().Set(float64(cfg.Memory))
 	if cfg.Kafka.TLS != nil && cfg.Kafka.TLS.Insecure {

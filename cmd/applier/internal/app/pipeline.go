@@ -88,6 +88,9 @@ func (p *pipeline) release(b *batcher.Batch) {
 }
 
 func (p *pipeline) committed(c merger.Commit) {
+	if p.app.onCommit != nil {
+		p.app.onCommit(p.name, c)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.last, p.lastTime = c, time.Now()

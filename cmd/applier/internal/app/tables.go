@@ -45,7 +45,7 @@ func openTable(ctx context.Context, c *catalog.FileSystem, p *config.Pipeline, k
 	if err != nil {
 		return nil, err
 	}
-	log.Info("table created", "table", p.Target.Table, "columns", len(schema.Fields), "partition_by", strings.Join(schema.PartitionKeys, ","))
+	log.Info("table created", "columns", len(schema.Fields), "partition_by", strings.Join(schema.PartitionKeys, ","))
 	return t, nil
 }
 
@@ -119,7 +119,11 @@ func typeOrder(p *config.Pipeline, wanted map[string]types.Type) []string {
 // derived asks the topic for columns; records without schema leave all to
 // create.types.
 func derived(ctx context.Context, p *config.Pipeline, kafka ingest.ClientOptions, wanted map[string]types.Type) ([]ingest.Column, error) {
-	columns, _, err := ingest.DeriveColumns(ctx, kafka, p.Source.TopicList()[0])
+	quiet := 5 * time.Second
+	if len(wanted) > 0 {
+		quiet = 500 * time.Millisecond // a quiet topic: what is written must do
+	}
+	columns, _, err := ingest.DeriveColumns(ctx, kafka, p.Source.TopicList()[0], quiet)
 	if errors.Is(err, decode.ErrNoSchema) {
 		if len(wanted) == 0 {
 			return nil, fmt.Errorf("%w; name the columns under create.types", err)
