@@ -29,10 +29,10 @@ type Options struct {
 	Log  *slog.Logger
 }
 
-const (
-	topic     = "shop.public.my_table"
-	tableName = "shop.my_table"
-)
+// Topic is where the demo's changes go.
+const Topic = "shop.public.my_table"
+
+const tableName = "shop.my_table"
 
 // configuration is the demo's own, as a user would write it.
 const configuration = `version: 1
@@ -59,7 +59,7 @@ func Run(ctx context.Context, o Options) error {
 			return err
 		}
 	}
-	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, topic))
+	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, Topic))
 	if err != nil {
 		return fmt.Errorf("starting the embedded broker: %w", err)
 	}
@@ -79,12 +79,12 @@ func Run(ctx context.Context, o Options) error {
 	defer stop()
 	done := make(chan error, 1)
 	go func() { done <- a.Run(running, context.WithoutCancel(ctx)) }()
-	g, err := newGenerator(broker.ListenAddrs()[0], o.Rate)
+	g, err := newGenerator(broker.ListenAddrs(), Topic, o.Rate)
 	if err != nil {
 		return err
 	}
 	defer g.close()
-	fmt.Fprintf(o.Out, "Debezium changes arrive on topic %s, for example:\n\n%s\n", topic, indent(g.example()))
+	fmt.Fprintf(o.Out, "Debezium changes arrive on topic %s, for example:\n\n%s\n", Topic, indent(g.example()))
 	fmt.Fprintf(o.Out, "%10s  %-34s  %-62s %8s\n", "snapshot", "records", "MERGE commit", "took")
 	if err := g.run(ctx, o.For); err != nil {
 		return err

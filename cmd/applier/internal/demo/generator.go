@@ -2,11 +2,14 @@ package demo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -34,8 +37,8 @@ type generator struct {
 	lsn    int64
 }
 
-func newGenerator(broker string, rate int) (*generator, error) {
-	cl, err := kgo.NewClient(kgo.SeedBrokers(broker), kgo.DefaultProduceTopic(topic))
+func newGenerator(brokers []string, topic string, rate int) (*generator, error) {
+	cl, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.DefaultProduceTopic(topic))
 	if err != nil {
 		return nil, err
 	}
@@ -140,4 +143,22 @@ func envelope(op string, k key, r row, lsn int64) string {
 	}
 	return fmt.Sprintf(`{"before":%s,"after":%s,"source":{"connector":"postgresql","lsn":%d,"schema":"public","table":"my_table","ts_ms":%d},"op":%q,"ts_ms":%d}`,
 		before, after, lsn, time.Now().UnixMilli(), op, time.Now().UnixMilli())
+}
+
+// Generate produces the demo's changes to a real broker until d is over (0:
+// until ctx ends). The topic is created if it is missing.
+func Generate(ctx context.Context, brokers []string, topic string, rate int, d time.Duration) error {
+	g, err := newGenerator(brokers, topic, rate)
+	if err != nil {
+		return err
+	}
+	defer g.close()
+	r, err := kadm.NewClient(g.cl).CreateTopic(ctx, 2, -1, nil, topic)
+	if err == nil {
+		err = r.Err
+	}
+	if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
+		return fmt.Errorf("creating topic %s: %w", topic, err)
+	}
+	return g.run(ctx, d)
 }
