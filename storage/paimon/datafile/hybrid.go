@@ -32,6 +32,9 @@ func (h *hybrid) next() error {
 	if h.err == nil {
 		h.err = h.start()
 	}
+	if h.err != nil {
+		h.run = 0
+	}
 	return h.err
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 	"testing"
 
@@ -101,6 +102,33 @@ func TestRead_APanicOfTheCallerIsNotACorruptFile(t *testing.T) {
 	require.PanicsWithValue(t, "mine", func() {
 		_ = f.Read([]int{0}, func(int64, *types.Batch) error { panic("mine") })
 	})
+}
+
+// TestRead_NullItemsAreZero: the vectors' contract, on which merge keys and
+// gathers rely.
+func TestRead_NullItemsAreZero(t *testing.T) {
+	fs, rows := edgeTable()
+	var mixed [][]types.Datum
+	null := rows[0]
+	for _, r := range rows[1:] {
+		mixed = append(mixed, r, null, null)
+	}
+	data, _ := writeFile(t, WriterOptions{Fields: fs}, batchOf(fs, mixed))
+	f := openFile(t, data, ReadOptions{Fields: fs})
+	for range 2 { // the second batch is read into used memory
+		require.NoError(t, f.Read(allCols(len(fs)), func(_ int64, b *types.Batch) error {
+			want := batchOf(fs, mixed)
+			for c := range b.Cols {
+				require.True(t, reflect.DeepEqual(normal(want.Cols[c]), normal(b.Cols[c])), fs[c].Type)
+			}
+			return nil
+		}))
+	}
+}
+
+// normal is what two equal vectors have in common; NaN as its bits.
+func normal(v *types.Vector) []any {
+	return []any{string(v.U8), fmt.Sprint(v.I32), fmt.Sprint(v.I64), bits32(v.F32), bits64(v.F64), fmt.Sprint(v.I128), fmt.Sprint(v.Off), string(v.Data), v.Nulls.Count(), v.Len()}
 }
 
 func TestRead_ColumnsAreFoundByExactName(t *testing.T) {

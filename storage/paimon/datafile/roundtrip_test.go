@@ -1,10 +1,6 @@
 package datafile
 
-import (
-	"testing"
-
-	"applier/storage/types"
-)
+import "testing"
 
 func TestRoundTrip_EveryScalarTypeAtItsEdges(t *testing.T) {
 	fs, rows := edgeTable()
@@ -25,5 +21,3 @@ func TestRoundTrip_NotNull(t *testing.T) {
 	data, _ := writeFile(t, WriterOptions{Fields: fs}, batchOf(fs, rows))
 	sameRows(t, rows, readAll(t, openFile(t, data, ReadOptions{Fields: fs})))
 }
-
-var _ = types.Null
