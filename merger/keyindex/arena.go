@@ -85,7 +85,7 @@ func (a *arena) resize(s *shard, slots int) error {
 		}
 		if err := unix.Mprotect(mem[old:size], unix.PROT_READ|unix.PROT_WRITE); err != nil {
 			_ = a.charge(int64(old - size)) // less is never refused
-			return fmt.Errorf("%w: %d bytes: %w", ErrMemory, size-old, err)
+			return fmt.Errorf("%w: %d bytes (limits: vm.max_map_count, overcommit): %w", ErrMemory, size-old, err)
 		}
 		collapse(mem, old, size)
 	} else {

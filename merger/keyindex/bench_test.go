@@ -159,12 +159,10 @@ func benchLookup(b *testing.B, dead float64, row func(n int) uint64, hits bool) 
 			}))
 		}
 		const batch = 10_000
-		var bk benchKeys
 		batches := make([]benchKeys, 50)
 		for i := range batches {
 			batches[i].fill(class, batch, func(int) uint64 { return row(n) })
 		}
-		_ = bk
 		var m Matches
 		i, keys := 0, 0
 		var f best
@@ -247,6 +245,7 @@ func BenchmarkUpsert(b *testing.B) {
 		var m Matches
 		dvs := map[uint32]*roaring.Bitmap{}
 		keys := 0
+		var f best
 		var perm []uint64
 		for b.Loop() {
 			b.StopTimer()
@@ -260,9 +259,11 @@ func BenchmarkUpsert(b *testing.B) {
 			}
 			k := bk.fill(class, batch, func(i int) uint64 { return perm[i] })
 			b.StartTimer()
+			start := time.Now()
 			if err := x.Lookup(k, nil, &m); err != nil || len(m.Loc) != batch {
 				b.Fatal(err, len(m.Loc))
 			}
+			spent := time.Since(start)
 			b.StopTimer()
 			changed := map[uint32]bool{}
 			for _, l := range m.Loc {
@@ -276,6 +277,7 @@ func BenchmarkUpsert(b *testing.B) {
 				dvs[l.Segment()].Add(l.Pos())
 			}
 			b.StartTimer()
+			start = time.Now()
 			for seg := range changed {
 				if err := x.SetDeleted(seg, dvs[seg]); err != nil {
 					b.Fatal(err)
@@ -288,9 +290,81 @@ func BenchmarkUpsert(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
+			f.since(start.Add(-spent), batch)
 			keys += batch
 		}
+		f.report(b)
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(keys), "ns/key")
 		b.ReportMetric(x.Stats().BytesPerEntry, "B/key")
+	})
+}
+
+// BenchmarkGoMap is the obvious alternative, for comparison on the same machine:
+// it holds one row a key and neither order nor a limit.
+func BenchmarkGoMap(b *testing.B) {
+	for _, n := range benchSizes() {
+		b.Run(fmt.Sprintf("key64/%dM", n/1_000_000), func(b *testing.B) {
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			start := time.Now()
+			m := map[uint64]uint64{}
+			for i := range n {
+				m[types.Mix64(uint64(i))] = uint64(i) + 1<<32
+			}
+			insert := float64(time.Since(start).Nanoseconds()) / float64(n)
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			const batch = 10_000
+			keys := make([]uint64, batch)
+			out := make([]uint64, 0, batch)
+			var f best
+			for b.Loop() {
+				b.StopTimer()
+				for i := range keys {
+					keys[i] = types.Mix64(rand.Uint64N(uint64(n)))
+				}
+				b.StartTimer()
+				start := time.Now()
+				out = out[:0]
+				for _, k := range keys {
+					if l, ok := m[k]; ok {
+						out = append(out, l)
+					}
+				}
+				f.since(start, batch)
+			}
+			require.Len(b, out, batch)
+			f.report(b)
+			b.ReportMetric(insert, "insert-ns/key")
+			b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(n), "B/key")
+		})
+	}
+}
+
+// BenchmarkSweep drops a tenth of all entries.
+func BenchmarkSweep(b *testing.B) {
+	forSizes(b, func(b *testing.B, class types.KeyClass, n int) {
+		var f best
+		for b.Loop() {
+			b.StopTimer()
+			x := buildBench(b, class, n)
+			require.NoError(b, x.segs.each(func(seg uint32, g *segment) error {
+				dv := roaring.New()
+				for pos := uint32(seg % 10); pos < g.rows; pos += 10 {
+					dv.Add(pos)
+				}
+				return x.SetDeleted(seg, dv)
+			}))
+			b.StartTimer()
+			start := time.Now()
+			_, err := x.Sweep(0)
+			f.since(start, n)
+			require.NoError(b, err)
+			b.StopTimer()
+			require.NoError(b, x.Close())
+			b.StartTimer()
+		}
+		f.report(b)
 	})
 }

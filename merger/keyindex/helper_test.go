@@ -131,6 +131,13 @@ func repeat(id, n int) []int {
 
 func bitmapOf(pos ...uint32) *roaring.Bitmap { return roaring.BitmapOf(pos...) }
 
+// forSomeSpaces runs f for one key space of each nature, where all would take long.
+func forSomeSpaces(t *testing.T, f func(t *testing.T, s keySpace)) {
+	for _, i := range []int{0, 2, 4, 7} {
+		t.Run(keySpaces[i].name, func(t *testing.T) { f(t, keySpaces[i]) })
+	}
+}
+
 func forSpaces(t *testing.T, f func(t *testing.T, s keySpace)) {
 	for _, s := range keySpaces {
 		t.Run(s.name, func(t *testing.T) { f(t, s) })

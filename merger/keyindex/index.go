@@ -42,9 +42,9 @@ type Options struct {
 	// Class is the class of all keys.
 	Class types.KeyClass
 	// Dir is the folder of the sidecar files, needed for types.KeyBytes and
-	// ignored otherwise. It is created with mode 0700 if it is missing, and
-	// removed by Close if it is empty then. Several indexes may share it: the
-	// files have no names, so that a killed process leaves none behind.
+	// ignored otherwise. If it is missing it is created with mode 0700, and
+	// Close removes it if it is empty. Several indexes may share it: the files
+	// have no names, so that a killed process leaves none behind.
 	Dir string
 	// Seed spreads the moments at which shards grow. It does not change answers.
 	Seed uint64

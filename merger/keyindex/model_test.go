@@ -43,12 +43,13 @@ type machine struct {
 }
 
 func newMachine(rt *rapid.T, s keySpace, dir string) *machine {
+	seed := rapid.Uint64().Draw(rt, "seed")
 	m := &machine{
 		model: model{files: map[uint32][]int{}, dead: map[uint32]*roaring.Bitmap{}},
 		space: s,
-		x:     s.open(rt, dir, Options{Seed: rapid.Uint64().Draw(rt, "seed"), MaxBytes: 1 << 30}),
 		top:   rapid.SampledFrom([]int{3, 60, 3000}).Draw(rt, "ids"),
 	}
+	m.x = s.open(rt, dir, Options{Seed: seed, MaxBytes: 1 << 30})
 	rt.Cleanup(func() { require.NoError(rt, m.x.Close()) })
 	return m
 }

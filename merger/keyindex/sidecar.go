@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"github.com/cespare/xxhash/v2"
 	"golang.org/x/sys/unix"
 
 	"applier/storage/types"
@@ -20,6 +19,7 @@ import (
 // mapping, is invisible to other processes, and vanishes with this one.
 type sidecarDir struct {
 	path  string
+	ours  atomic.Bool  // we made it, so we remove it
 	bytes atomic.Int64 // in all files
 }
 
@@ -27,14 +27,21 @@ func openSidecarDir(path string) (*sidecarDir, error) {
 	if path == "" {
 		return nil, fmt.Errorf("%w: long keys need a folder for their sidecar", ErrInvalid)
 	}
+	_, err := os.Stat(path)
+	missing := errors.Is(err, os.ErrNotExist)
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("creating key sidecar folder: %w", err)
 	}
-	return &sidecarDir{path: path}, nil
+	d := &sidecarDir{path: path}
+	d.ours.Store(missing)
+	return d, nil
 }
 
-// remove removes the folder unless something else lies in it.
+// remove removes the folder if we made it, unless something lies in it.
 func (d *sidecarDir) remove() error {
+	if !d.ours.Load() {
+		return nil
+	}
 	err := os.Remove(d.path)
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.EEXIST) {
 		return nil
@@ -62,6 +69,13 @@ type sidecar struct {
 
 func (d *sidecarDir) create() (*sidecar, error) {
 	f, err := os.CreateTemp(d.path, "keys-")
+	if errors.Is(err, os.ErrNotExist) {
+		// Another index that shared the folder was closed, and saw it empty.
+		if err = os.MkdirAll(d.path, 0o700); err == nil {
+			d.ours.Store(true)
+			f, err = os.CreateTemp(d.path, "keys-")
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("creating key sidecar: %w", err)
 	}
@@ -149,35 +163,6 @@ func (s *sidecar) heapBytes() int64 {
 	return int64(4*len(s.off) + cap(s.data))
 }
 
-// key returns the canonical bytes of a row. It touches the mapping: under guard only.
-func (s *sidecar) key(pos uint32) ([]byte, error) {
-	if uint64(pos)+1 >= uint64(len(s.off)) {
-		return nil, fmt.Errorf("key sidecar: row %d of %d", pos, len(s.off)-1)
-	}
-	from, to := s.off[pos], s.off[pos+1]
-	if from > to || int(to) > len(s.data) {
-		return nil, fmt.Errorf("key sidecar: row %d lies at %d to %d of %d bytes", pos, from, to, len(s.data))
-	}
-	return s.data[from:to], nil
-}
-
-// equal reports whether the row's key is key, whose hash the row's entry has.
-// Different bytes of the same hash are so rare that they are worth a second
-// look: if they do not have that hash, they are not what was written.
-func (s *sidecar) equal(pos uint32, key []byte, hash uint64, rehash func([]byte) uint64) (bool, error) {
-	b, err := s.key(pos)
-	if err != nil {
-		return false, err
-	}
-	if bytes.Equal(b, key) {
-		return true, nil
-	}
-	if rehash(b) != hash {
-		return false, fmt.Errorf("key sidecar: row %d does not have the bytes written to it", pos)
-	}
-	return false, nil
-}
-
 func (s *sidecar) close() error {
 	var err error
 	if s.dir != nil {
@@ -192,9 +177,6 @@ func (s *sidecar) close() error {
 	*s = sidecar{}
 	return err
 }
-
-// hashBytes is how types.KeyEncoder hashes the canonical bytes of a long key.
-func hashBytes(b []byte) uint64 { return types.Mix64(xxhash.Sum64(b)) }
 
 // sidecarAppend brings the keys of g's next rows to its sidecar.
 func (x *Index) sidecarAppend(g *segment, k *types.Keys) error {

@@ -47,32 +47,22 @@ func TestSidecar_AFullDiskLosesTheIndexWithTheReason(t *testing.T) {
 	}
 }
 
-func TestSidecar_AFullDiskDuringABuildLosesTheIndex(t *testing.T) {
-	dir := t.TempDir()
-	if err := unix.Mount("keys", dir, "tmpfs", 0, "size=128k"); err != nil {
-		t.Skipf("a small file system needs privileges: %v", err) // the test above has none to ask for
-	}
-	defer func() { require.NoError(t, unix.Unmount(dir, unix.MNT_DETACH)) }()
-	x := longKeys.open(t, dir+"/keys", Options{})
-	defer x.Close()
-	seg, err := x.AddSegment(50_000)
-	require.NoError(t, err)
-	b, err := x.NewBuilder(50_000)
-	require.NoError(t, err)
-	for from := 0; from < 50_000 && err == nil; from += 1000 {
-		err = b.Add(seg, uint32(from), longKeys.keys(sequence(from, 1000)...))
-	}
-	require.ErrorIs(t, err, unix.ENOSPC)
-	requireLost(t, x, err)
-	require.ErrorIs(t, b.Finish(), ErrLost)
+func TestSidecar_AFolderThatIsGoneIsMadeAgain(t *testing.T) {
+	x := longKeys.new(t, Options{})
+	require.NoError(t, os.Remove(x.side.path))
+	seg := longKeys.addFile(t, x, 2000, sequence(0, 2000)...)
+	require.Equal(t, locs(seg, 77), longKeys.lookup(t, x, 77)[0])
 }
 
-func TestSidecar_AFolderThatIsGoneLosesTheIndex(t *testing.T) {
+func TestSidecar_AFileThatCannotBeCreatedLosesTheIndex(t *testing.T) {
 	x := longKeys.new(t, Options{})
-	require.NoError(t, os.RemoveAll(x.side.path))
+	require.NoError(t, os.Remove(x.side.path))
+	require.NoError(t, os.WriteFile(x.side.path, nil, 0o600))
 	seg, err := x.AddSegment(2000)
 	require.NoError(t, err)
-	requireLost(t, x, x.Add(seg, 0, longKeys.keys(sequence(0, 2000)...)))
+	err = x.Add(seg, 0, longKeys.keys(sequence(0, 2000)...))
+	require.ErrorIs(t, err, unix.ENOTDIR)
+	requireLost(t, x, err)
 }
 
 func TestSidecar_ATruncatedFileIsAnErrorNotACrash(t *testing.T) {
@@ -154,7 +144,7 @@ func TestSidecar_FilesAreInvisibleAndPrivate(t *testing.T) {
 	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
 }
 
-func TestSidecar_CloseLeavesOtherFilesAlone(t *testing.T) {
+func TestSidecar_CloseLeavesWhatIsNotItsOwn(t *testing.T) {
 	dir := t.TempDir() + "/keys"
 	x, other := longKeys.open(t, dir, Options{}), longKeys.open(t, dir, Options{})
 	longKeys.addFile(t, x, 5000, sequence(0, 5000)...)
@@ -162,10 +152,25 @@ func TestSidecar_CloseLeavesOtherFilesAlone(t *testing.T) {
 	require.NoError(t, os.WriteFile(dir+"/precious", nil, 0o600))
 	require.NoError(t, x.Close())
 	require.FileExists(t, dir+"/precious")
-	require.Len(t, longKeys.lookup(t, other, 77)[0], 1)
 	require.NoError(t, os.RemoveAll(dir))
-	require.Len(t, longKeys.lookup(t, other, 78)[0], 1)
+	require.Len(t, longKeys.lookup(t, other, 77)[0], 1)
 	require.NoError(t, other.Close())
+
+	old := t.TempDir() // a folder that was there before stays, empty or not
+	x = longKeys.open(t, old, Options{})
+	require.NoError(t, x.Close())
+	require.DirExists(t, old)
+}
+
+func TestSidecar_IndexesThatShareAFolderCloseInAnyOrder(t *testing.T) {
+	dir := t.TempDir() + "/keys"
+	x, other := longKeys.open(t, dir, Options{}), longKeys.open(t, dir, Options{})
+	require.NoError(t, x.Close())
+	require.NoDirExists(t, dir)
+	seg := longKeys.addFile(t, other, 5000, sequence(0, 5000)...)
+	require.Equal(t, locs(seg, 77), longKeys.lookup(t, other, 77)[0])
+	require.NoError(t, other.Close())
+	require.NoDirExists(t, dir)
 }
 
 func TestSidecar_TinyFilesStayInMemory(t *testing.T) {
@@ -178,6 +183,29 @@ func TestSidecar_TinyFilesStayInMemory(t *testing.T) {
 	in2 := longKeys.addFile(t, x, 2, 4, 5, 6)
 	require.NotNil(t, x.segs.get(in2).side.mem, "in pieces: a file")
 	require.Equal(t, locs(in2, 1), longKeys.lookup(t, x, 5)[0])
+}
+
+func TestSidecar_TakesAViewOfKeysThatBeginsInTheMiddle(t *testing.T) {
+	for _, n := range []int{10, 5000} { // in memory, in a file
+		x := longKeys.new(t, Options{})
+		all := longKeys.keys(sequence(0, 2*n+1)...)
+		seg, err := x.AddSegment(uint32(n))
+		require.NoError(t, err)
+		half := n / 2
+		if n == 10 {
+			half = n
+		}
+		for _, r := range [][2]int{{n + 1, n + 1 + half}, {n + 1 + half, 2*n + 1}} {
+			from, to := r[0], r[1]
+			require.NoError(t, x.Add(seg, uint32(from-n-1), &types.Keys{
+				Class: types.KeyBytes, Hash: all.Hash[from:to], Off: all.Off[from : to+1], Data: all.Data,
+			}))
+		}
+		side := x.segs.get(seg).side
+		require.Zero(t, addressOf(side.off)%4, "offsets are aligned whatever the keys' length")
+		require.NoError(t, x.Check())
+		require.Equal(t, [][]Loc{{}, locs(seg, 0), locs(seg, uint32(n-1))}, longKeys.lookup(t, x, n, n+1, 2*n))
+	}
 }
 
 func TestGuard_PassesErrorsAndOtherPanicsOn(t *testing.T) {
