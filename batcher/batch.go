@@ -38,6 +38,10 @@ func ParseApply(s string) (Apply, bool) {
 // of a later change of the key must not be filled from before it.
 func (a Apply) Barrier() bool { return a == Mirror }
 
+// Ordered reports whether order_by makes sense: whatever a change does, a row is
+// left that a later one can be compared with.
+func (a Apply) Ordered() bool { return a == Upsert || a == SoftDelete }
+
 // FlushReason says why a batch was closed.
 type FlushReason string
 
@@ -59,14 +63,16 @@ func FlushReasons() []FlushReason {
 }
 
 // Counts say what became of a batch's records before the table was asked.
+// Changes = Ignored + Collapsed + Late + the number of winners.
 type Counts struct {
 	Records       int64 // records read, skipped ones included
 	Skipped       int64 // records that change no row
 	DeadLetters   int64 // records sent to the dead letters
 	Dropped       int64 // records dropped by on_error: skip
 	Changes       int64 // row changes
-	Ignored       int64 // changes the preset ignores (deletes of upsert and insert_only, …)
+	Ignored       int64 // changes the preset ignores: deletes of upsert and insert_only, later rows of a key of insert_only
 	Collapsed     int64 // changes that a newer one of the same key in the batch replaced
+	Late          int64 // changes that arrived after a newer one (order_by) of the same key in the batch
 	TwoPartitions int64 // changes whose key was seen in another partition of the batch
 }
 
@@ -76,13 +82,19 @@ type Batch struct {
 	Changes *change.Batch
 	// Keys are the merge keys of all changes; nil for Append.
 	Keys *types.Keys
-	// Winners are the changes to apply, in arrival order, at most one a key.
+	// Winners are the changes that decide, in arrival order, one for each key that
+	// has any change which the preset does not ignore: the last one to arrive,
+	// under order_by the newest one (a tie goes to the later arrival), under
+	// insert_only the first one.
 	Winners []uint32
-	// Prev is, for each change, the change of the same key that comes logically
-	// just before it in this batch, -1 for none: the chain that fills holes.
+	// heads are, parallel to Winners, the last changes of the same key; nil if
+	// these are the winners themselves.
+	heads []uint32
+	// Prev is, for each change, the one of the same key that arrived before it in
+	// this batch, -1 for none. From a head it leads through all changes of a key.
 	Prev []int32
-	// OldHead is, for each row of Changes.OldKeys, the newest change of that key
-	// in this batch, -1 for none. OldKeys are its keys.
+	// OldHead is, for each row of Changes.OldKeys, the change of that key that
+	// arrived last in this batch, -1 for none. OldKeys are its keys.
 	OldHead []int32
 	OldKeys *types.Keys
 	// Start and Next are the full position vectors before and after the batch.
@@ -101,14 +113,28 @@ type Batch struct {
 	MinEvent, MaxEvent int64
 
 	slots  []uint32
+	best   []uint32 // by slot: the change that decides so far, +1
+	headOf []uint32
 	bitmap types.Bitmap
+}
+
+// Head returns the change of the key of Winners[j] that arrived last: where its
+// chain begins.
+func (b *Batch) Head(j int) uint32 {
+	if b.heads == nil {
+		return b.Winners[j]
+	}
+	return b.heads[j]
 }
 
 // MemBytes returns the memory the batch takes.
 func (b *Batch) MemBytes() int64 {
-	n := b.Changes.MemBytes() + int64(4*cap(b.Winners)+4*cap(b.Prev)+4*cap(b.slots))
-	if b.Keys != nil {
-		n += b.Keys.MemBytes()
+	n := b.Changes.MemBytes() + int64(8*cap(b.bitmap))
+	n += 4 * int64(cap(b.Winners)+cap(b.heads)+cap(b.Prev)+cap(b.OldHead)+cap(b.slots)+cap(b.best)+cap(b.headOf))
+	for _, k := range []*types.Keys{b.Keys, b.OldKeys} {
+		if k != nil {
+			n += k.MemBytes()
+		}
 	}
 	return n
 }
@@ -121,7 +147,7 @@ func (b *Batch) reset() {
 	if b.OldKeys != nil {
 		b.OldKeys.Reset()
 	}
-	b.Winners, b.Prev, b.OldHead = b.Winners[:0], b.Prev[:0], b.OldHead[:0]
+	b.Winners, b.heads, b.Prev, b.OldHead = b.Winners[:0], b.heads[:0], b.Prev[:0], b.OldHead[:0]
 	b.Start, b.Next, b.Digest = nil, nil, nil
 	b.Counts = Counts{}
 	b.FirstTime = time.Time{}

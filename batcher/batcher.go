@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"applier/ingest/change"
@@ -34,17 +35,19 @@ type Options struct {
 
 // Batcher collects the changes of one pipeline into batches. It belongs to one
 // goroutine; a closed batch may be used by another until Recycle gives it back
-// (Recycle may be called from any goroutine).
+// (Recycle and Trim may be called from any goroutine).
 type Batcher struct {
 	o          Options
 	enc        *types.KeyEncoder
 	key        []types.Field
 	open       *Batch
 	free       chan *Batch
+	retained   atomic.Int64 // bytes of the batches in free
 	start      change.Positions
 	next       change.Positions
 	partitions []change.Partition
 	digests    []xxhash.Digest
+	since      time.Time // when positions first moved in the open batch
 	last       time.Time // of the newest record
 	moved      bool      // positions advanced since the last batch
 	generation uint64
@@ -65,6 +68,9 @@ func New(o Options) (*Batcher, error) {
 		}
 		b.enc = enc
 	}
+	if len(o.OrderBy) > 0 && !o.Apply.Ordered() {
+		return nil, fmt.Errorf("order_by: apply %s leaves no row that a late change could be compared with", o.Apply)
+	}
 	for _, c := range o.OrderBy {
 		if o.Fields[c].Type.IsNested() {
 			return nil, fmt.Errorf("order_by: column %s of type %s has no order", o.Fields[c].Name, o.Fields[c].Type)
@@ -77,6 +83,7 @@ func New(o Options) (*Batcher, error) {
 func (b *Batcher) fresh() *Batch {
 	select {
 	case batch := <-b.free:
+		b.retained.Add(-batch.MemBytes())
 		return batch
 	default:
 		return &Batch{Changes: change.NewBatch(b.o.Fields, b.key)}
@@ -106,7 +113,7 @@ func (b *Batcher) Counts() *Counts { return &b.open.Counts }
 // Record notes a record after it was decoded, skipped or sent away: its
 // position is passed and its bytes enter the digest. now is monotonic.
 func (b *Batcher) Record(part int32, offset int64, epoch int32, key, value []byte, now time.Time) {
-	b.Advance(part, offset+1, epoch)
+	b.Advance(part, offset+1, epoch, now)
 	d := &b.digests[part]
 	var head [16]byte
 	binary.LittleEndian.PutUint64(head[:8], uint64(offset))
@@ -123,15 +130,21 @@ func (b *Batcher) Record(part int32, offset int64, epoch int32, key, value []byt
 }
 
 // Advance passes positions that carry no record (control records, or a new
-// partition's start).
-func (b *Batcher) Advance(part int32, next int64, epoch int32) {
+// partition's start). They are committed like records when the interval is over:
+// a partition that ends in control records is applied in full, and must look so.
+func (b *Batcher) Advance(part int32, next int64, epoch int32, now time.Time) {
 	p := b.partitions[part]
 	old, known := b.next[p]
 	if known && old.Next >= next {
 		return
 	}
+	if !known {
+		old.Epoch = -1
+	}
 	b.next[p] = change.Position{Next: next, Epoch: max(epoch, old.Epoch)}
-	b.moved = true
+	if !b.moved {
+		b.moved, b.since = true, now
+	}
 }
 
 // Position returns where a partition stands in the open batch.
@@ -167,10 +180,10 @@ func (b *Batcher) Deadline() time.Time {
 }
 
 func (b *Batcher) deadline() (time.Time, FlushReason) {
-	if !b.moved || b.open.FirstTime.IsZero() {
+	if !b.moved {
 		return time.Time{}, ""
 	}
-	at := b.open.FirstTime.Add(b.o.Limits.Interval)
+	at := b.since.Add(b.o.Limits.Interval)
 	// An idle flush is for rows that wait; mere positions can wait for the interval.
 	if b.o.Limits.IdleFlush > 0 && b.open.Changes.Len() > 0 {
 		if idle := b.last.Add(b.o.Limits.IdleFlush); idle.Before(at) {
@@ -180,8 +193,8 @@ func (b *Batcher) deadline() (time.Time, FlushReason) {
 	return at, FlushInterval
 }
 
-// MemBytes returns the memory of the open batch.
-func (b *Batcher) MemBytes() int64 { return b.open.MemBytes() }
+// MemBytes returns the memory of the open batch and of those kept for reuse.
+func (b *Batcher) MemBytes() int64 { return b.open.MemBytes() + b.retained.Load() }
 
 // Seal closes the open batch: keys are encoded after casting to the column
 // types, one change per key is selected, chains are linked. The next batch
@@ -229,8 +242,24 @@ func (b *Batcher) sumDigests() []byte {
 // Recycle gives a batch's memory back. The batch must not be used afterwards.
 func (b *Batcher) Recycle(batch *Batch) {
 	batch.reset()
+	n := batch.MemBytes()
+	b.retained.Add(n) // first: whoever takes it out subtracts the same
 	select {
 	case b.free <- batch:
 	default:
+		b.retained.Add(-n)
+	}
+}
+
+// Trim lets go of the memory that is kept for reuse, when there is too little.
+// It may be called from any goroutine.
+func (b *Batcher) Trim() {
+	for {
+		select {
+		case batch := <-b.free:
+			b.retained.Add(-batch.MemBytes())
+		default:
+			return
+		}
 	}
 }

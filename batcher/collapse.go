@@ -15,15 +15,15 @@ func (b *Batcher) selectAll(batch *Batch) {
 
 // collapse keeps one change per merge key. Equality is SQL's on the values
 // after casting to the column types (types.Keys), so that no target row can
-// match two changes of a batch. Per key the changes form a chain from newest to
-// oldest; its head is the winner and fills its holes from the rest.
+// match two changes of a batch. All changes of a key stay linked in the order of
+// their arrival: what a winner says nothing about, the ones before it may.
 func (b *Batcher) collapse(batch *Batch) {
 	n := batch.Changes.Len()
 	if batch.Keys == nil {
 		batch.Keys = &types.Keys{}
 	}
 	b.enc.Append(batch.Keys, b.keyColumns(batch.Changes), 0, n)
-	t := newTable(batch, n)
+	t := newTable(batch, n, b.o.Apply == InsertOnly || len(b.o.OrderBy) > 0)
 	for i := range n {
 		batch.Prev = append(batch.Prev, -1)
 		if b.ignores(batch.Changes.Kind[i]) || batch.Keys.Null.Get(i) {
@@ -49,38 +49,38 @@ func (b *Batcher) ignores(k change.Kind) bool {
 	return k == change.Delete && (b.o.Apply == Upsert || b.o.Apply == InsertOnly)
 }
 
-// link puts change i into its key's chain.
+// link puts change i at the head of its key's chain and settles whether it is
+// the one that decides.
 func (b *Batcher) link(batch *Batch, t *table, i int) {
 	slot := t.find(batch.Keys, i)
 	if t.slots[slot] == 0 {
 		t.slots[slot] = uint32(i) + 1
+		if t.best != nil {
+			t.best[slot] = uint32(i) + 1
+		}
 		return
 	}
 	head := int(t.slots[slot]) - 1
-	batch.Counts.Collapsed++
+	batch.Prev[i] = int32(head)
+	t.slots[slot] = uint32(i) + 1
 	if batch.Changes.Part[head] != batch.Changes.Part[i] {
 		batch.Counts.TwoPartitions++
 	}
 	switch {
-	case b.o.Apply == InsertOnly: // the first one wins, whatever comes later
-	case b.newer(batch.Changes, i, head):
-		batch.Prev[i] = int32(head)
-		t.slots[slot] = uint32(i) + 1
+	case b.o.Apply == InsertOnly: // the first one stays, whatever comes later
+		batch.Counts.Ignored++
+	case t.best == nil:
+		batch.Counts.Collapsed++
+	case b.newer(batch.Changes, i, int(t.best[slot])-1):
+		t.best[slot] = uint32(i) + 1
+		batch.Counts.Collapsed++
 	default:
-		// Older by order_by than the head: it goes to its place in the chain, where
-		// it may still fill holes.
-		at := head
-		for batch.Prev[at] >= 0 && !b.newer(batch.Changes, i, int(batch.Prev[at])) {
-			at = int(batch.Prev[at])
-		}
-		batch.Prev[i] = batch.Prev[at]
-		batch.Prev[at] = int32(i)
+		batch.Counts.Late++
 	}
 }
 
-// newer reports whether change i comes after change j of the same key. Without
-// order_by it does, for it arrived later; with it the values decide and a tie
-// goes to the later arrival. Kinds of operation never count.
+// newer reports whether change i, which arrived after change j of the same key,
+// is newer by order_by too; a tie goes to it. Kinds of operation never count.
 func (b *Batcher) newer(c *change.Batch, i, j int) bool {
 	for _, col := range b.o.OrderBy {
 		v := c.Cols[col].Vector
@@ -110,25 +110,38 @@ func (b *Batcher) linkOldKeys(batch *Batch, t *table) {
 	}
 }
 
-// table is an open-addressing hash table from key to the head of its chain,
-// row + 1; 0 is free.
+// table is an open-addressing hash table from key to the change of it that
+// arrived last, row + 1; 0 is free.
 type table struct {
 	batch *Batch
 	slots []uint32
+	best  []uint32 // the change that decides, row + 1; nil where it is the last one
 	mask  uint64
 }
 
-func newTable(batch *Batch, n int) *table {
+// newTable returns an empty table for n changes. ordered: the last change of a
+// key is not always the one that decides.
+func newTable(batch *Batch, n int, ordered bool) *table {
 	size := 16
 	for size < 2*n {
 		size *= 2
 	}
-	if cap(batch.slots) < size {
-		batch.slots = make([]uint32, size)
+	t := &table{batch: batch, mask: uint64(size - 1)}
+	t.slots = zeroed(&batch.slots, size)
+	if ordered {
+		t.best = zeroed(&batch.best, size)
 	}
-	batch.slots = batch.slots[:size]
-	clear(batch.slots)
-	return &table{batch, batch.slots, uint64(size - 1)}
+	return t
+}
+
+// zeroed returns n zeros in the memory of s.
+func zeroed(s *[]uint32, n int) []uint32 {
+	if cap(*s) < n {
+		*s = make([]uint32, n)
+	}
+	*s = (*s)[:n]
+	clear(*s)
+	return *s
 }
 
 func (t *table) find(keys *types.Keys, i int) uint64 { return t.findIn(keys, keys, i) }
@@ -142,17 +155,36 @@ func (t *table) findIn(keys, probe *types.Keys, i int) uint64 {
 	return slot
 }
 
-// winners collects the heads in arrival order.
+// winners collects the changes that decide, in arrival order, and the heads of
+// their chains where these are others.
 func (t *table) winners() {
 	b := t.batch
-	for _, s := range t.slots {
-		if s != 0 {
+	var heads []uint32
+	if t.best != nil {
+		heads = zeroed(&b.headOf, b.Changes.Len())
+	}
+	for slot, s := range t.slots {
+		switch {
+		case s == 0:
+		case t.best == nil:
 			b.bitmap.Set(int(s) - 1)
+		default:
+			b.bitmap.Set(int(t.best[slot]) - 1)
+			heads[t.best[slot]-1] = s - 1
 		}
 	}
+	if t.best == nil {
+		b.heads = nil
+	} else if b.heads == nil {
+		b.heads = []uint32{}
+	}
 	for i := range b.Changes.Len() {
-		if b.bitmap.Get(i) {
-			b.Winners = append(b.Winners, uint32(i))
+		if !b.bitmap.Get(i) {
+			continue
+		}
+		b.Winners = append(b.Winners, uint32(i))
+		if t.best != nil {
+			b.heads = append(b.heads, heads[i])
 		}
 	}
 }
