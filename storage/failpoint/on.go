@@ -21,7 +21,7 @@ const Variable = "APPLIER_FAILPOINTS"
 
 // point is one armed failpoint.
 type point struct {
-	action  string        // kill, exit, error, sleep, panic
+	action  string        // kill, exit, stop, error, sleep, panic
 	sleep   time.Duration // sleep only
 	nth     int           // fire at this hit only; 0 = by percent
 	percent int
@@ -86,11 +86,11 @@ func parseRule(rule string) (*point, error) {
 		return nil, fmt.Errorf("sleep needs a duration, as in sleep:100ms")
 	}
 	switch action {
-	case "kill", "exit", "error", "panic", "sleep":
+	case "kill", "exit", "stop", "error", "panic", "sleep":
 		p.action = action
 		return p, nil
 	}
-	return nil, fmt.Errorf("%q is none of kill, exit, error, sleep:DURATION, panic", action)
+	return nil, fmt.Errorf("%q is none of kill, exit, stop, error, sleep:DURATION, panic", action)
 }
 
 func (p *point) fires() bool {
@@ -102,6 +102,10 @@ func (p *point) fires() bool {
 	}
 	return rand.IntN(100) < p.percent
 }
+
+// stopGrace is how long this thread may run on until the signal, which any thread
+// may be the one to take, stops all of them.
+const stopGrace = 50 * time.Millisecond
 
 // Hit passes the named point.
 func Hit(name string) error {
@@ -116,6 +120,9 @@ func Hit(name string) error {
 		select {}
 	case "exit":
 		os.Exit(86)
+	case "stop":
+		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		time.Sleep(stopGrace)
 	case "sleep":
 		time.Sleep(p.sleep)
 	case "panic":

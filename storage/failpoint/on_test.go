@@ -3,10 +3,12 @@
 package failpoint
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -82,6 +84,26 @@ func TestHit_Actions(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestHit_StopWaitsForSIGCONT(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), child+"=1", Variable+"=p=stop@2")
+	stderr, err := cmd.StderrPipe()
+	require.NoError(t, err)
+	var stdout strings.Builder
+	cmd.Stdout = &stdout
+	require.NoError(t, cmd.Start())
+	line, err := bufio.NewReader(stderr).ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "failpoint p: stop\n", line)
+	var status syscall.WaitStatus
+	_, err = syscall.Wait4(cmd.Process.Pid, &status, syscall.WUNTRACED, nil)
+	require.NoError(t, err)
+	require.True(t, status.Stopped())
+	require.NoError(t, syscall.Kill(cmd.Process.Pid, syscall.SIGCONT))
+	require.NoError(t, cmd.Wait())
+	require.Equal(t, "passed 1\npassed 2\npassed 3\n", stdout.String())
 }
 
 func TestParse_ReadsAllForms(t *testing.T) {

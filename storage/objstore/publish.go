@@ -60,7 +60,12 @@ func (b *files) Sync(ctx context.Context, keys ...string) (err error) {
 			return err
 		}
 		if err := b.fs.syncFile(key); err != nil {
-			return failed("syncing", key, err)
+			// After a failed fsync the system may hold the pages for clean, and the
+			// next one would succeed without having written them: only contents
+			// written anew can still become durable.
+			if e := b.renew(key); e != nil {
+				return failed("syncing", key, errors.Join(err, e))
+			}
 		}
 		folders[folderOf(key)] = true
 	}
@@ -68,6 +73,23 @@ func (b *files) Sync(ctx context.Context, keys ...string) (err error) {
 		if err := b.syncFolder(dir); err != nil {
 			return fmt.Errorf("syncing %q: %w", dir, err)
 		}
+	}
+	return nil
+}
+
+// renew puts a durable copy of an object in its place.
+func (b *files) renew(key string) error {
+	data, err := b.Get(context.Background(), key)
+	if err != nil {
+		return err
+	}
+	temp, err := b.stage(key, data)
+	if err != nil {
+		return err
+	}
+	if err := b.fs.rename(temp, key); err != nil {
+		_ = b.fs.unlink(temp)
+		return err
 	}
 	return nil
 }

@@ -2,15 +2,20 @@ package paimon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"applier/storage/objstore"
 	"applier/storage/paimon/manifest"
 )
 
+// ErrSchemaChanged: the table has a newer schema than the one it was opened at.
+var ErrSchemaChanged = errors.New("the table has a newer schema")
+
 // Changes are what a commit does to a table.
 type Changes struct {
 	// Add are new data files, Delete the entries (as added) of files that go.
+	// That those are live is for the caller to know; see conflict detection.
 	Add    []manifest.Entry
 	Delete []manifest.Entry
 	// Index are the changed index files.
@@ -56,13 +61,19 @@ func (c *Commit) MetadataBytes() int64 {
 // BuildCommit makes the snapshot that follows base. It writes nothing: the
 // caller puts the data and index files and Commit.Objects, in any order, then
 // publishes. It reads manifests only to merge them. The kind follows from the
-// content, never from the operation (paimon-format.md §4.1).
+// content, never from the operation (paimon-format.md §4.1). Errors: ErrNewer if
+// the lists hold what this program cannot write again, ErrSchemaChanged if base
+// was made under a later schema, manifest.ErrInconsistent or ErrCorrupt if the
+// changes contradict each other or base.
 func (t *Table) BuildCommit(ctx context.Context, base *State, ch Changes, info CommitInfo) (*Commit, error) {
 	if !base.complete {
 		return nil, fmt.Errorf("%w: a manifest list or index manifest holds members of a newer Paimon version", ErrNewer)
 	}
-	b := &commitBuilder{t: t, ctx: ctx, base: base, ch: ch, info: info, c: &Commit{}}
-	if err := b.manifests(); err != nil {
+	if p := base.Snapshot; p != nil && p.SchemaID > t.schema.ID {
+		return nil, fmt.Errorf("%w: snapshot %d has schema %d, the table was opened at %d", ErrSchemaChanged, p.ID, p.SchemaID, t.schema.ID)
+	}
+	b := &commitBuilder{t: t, base: base, ch: ch, info: info, c: &Commit{State: &State{complete: true}}}
+	if err := b.lists(ctx); err != nil {
 		return nil, err
 	}
 	if err := b.indexManifest(); err != nil {
@@ -79,16 +90,26 @@ func (t *Table) Publish(ctx context.Context, c *Commit) error {
 
 type commitBuilder struct {
 	t     *Table
-	ctx   context.Context
 	base  *State
 	ch    Changes
 	info  CommitInfo
 	c     *Commit
+	names manifestNames
+	list  [2]string // base, delta
+	size  [2]int64
 	index *string
-	lists [2]string
-	sizes [2]int64
-	delta int64
-	next  State
+	rows  int64 // change of the row count
+}
+
+// manifestNames gives out names of new data manifests.
+type manifestNames struct {
+	uuid string
+	n    int
+}
+
+func (m *manifestNames) next() string {
+	m.n++
+	return ManifestName(m.uuid, m.n-1)
 }
 
 func (b *commitBuilder) put(name string, data []byte) error {
@@ -100,84 +121,93 @@ func (b *commitBuilder) put(name string, data []byte) error {
 	return nil
 }
 
-// manifests writes the delta manifest and both lists.
-func (b *commitBuilder) manifests() error {
-	uuid := b.info.NewUUID()
-	kept, n, err := b.mergeBase(uuid)
+// lists writes the delta manifest, merged manifests, and both lists.
+func (b *commitBuilder) lists(ctx context.Context) error {
+	b.names.uuid = b.info.NewUUID()
+	kept, err := b.mergeBase(ctx)
+	if err != nil {
+		return err
+	}
+	entries, err := b.delta()
 	if err != nil {
 		return err
 	}
 	var delta []manifest.Meta
-	entries := append([]manifest.Entry(nil), b.ch.Add...)
-	for _, e := range b.ch.Add {
-		b.delta += e.File.Rows
-	}
-	for _, e := range b.ch.Delete {
-		b.delta -= e.File.Rows
-		entries = append(entries, e.NewDelete())
-	}
 	if len(entries) > 0 {
-		m, err := b.writeManifest(ManifestName(uuid, n), entries)
+		m, err := b.writeManifest(entries)
 		if err != nil {
 			return err
 		}
 		delta = append(delta, m)
 	}
-	lists := b.info.NewUUID()
+	uuid := b.info.NewUUID()
 	for i, metas := range [][]manifest.Meta{kept, delta} {
 		data, err := b.t.codec.EncodeList(metas)
 		if err != nil {
 			return fmt.Errorf("encoding a manifest list: %w", err)
 		}
-		b.lists[i], b.sizes[i] = ManifestListName(lists, i), int64(len(data))
-		if err := b.put(b.lists[i], data); err != nil {
+		b.list[i], b.size[i] = ManifestListName(uuid, i), int64(len(data))
+		if err := b.put(b.list[i], data); err != nil {
 			return err
 		}
 	}
-	b.next.Manifests = append(append([]manifest.Meta(nil), kept...), delta...)
+	b.c.State.Manifests = append(append([]manifest.Meta(nil), kept...), delta...)
 	return nil
 }
 
-func (b *commitBuilder) writeManifest(name string, entries []manifest.Entry) (manifest.Meta, error) {
+// delta returns the entries of the commit, all ADDs before all DELETEs, and counts
+// their rows.
+func (b *commitBuilder) delta() ([]manifest.Entry, error) {
+	entries := make([]manifest.Entry, 0, len(b.ch.Add)+len(b.ch.Delete))
+	for _, e := range b.ch.Add {
+		e.Kind = manifest.Add
+		b.rows += e.File.Rows
+		entries = append(entries, e)
+	}
+	for _, e := range b.ch.Delete {
+		b.rows -= e.File.Rows
+		entries = append(entries, e.NewDelete())
+	}
+	merged, err := manifest.Merge(entries)
+	if err == nil && len(merged) != len(entries) {
+		err = fmt.Errorf("%w: a file is added and deleted at once", manifest.ErrInconsistent)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("changes of a commit: %w", err)
+	}
+	return entries, nil
+}
+
+// writeManifest makes a manifest. The entries must not be changed afterwards.
+func (b *commitBuilder) writeManifest(entries []manifest.Entry) (manifest.Meta, error) {
+	name := b.names.next()
 	data, err := b.t.codec.EncodeEntries(entries)
 	if err != nil {
 		return manifest.Meta{}, fmt.Errorf("encoding a manifest: %w", err)
 	}
-	if err := b.put(name, data); err != nil {
+	m, err := manifest.Summarise(name, int64(len(data)), entries, b.t.partitionTypes)
+	if err != nil {
 		return manifest.Meta{}, err
 	}
 	b.t.entries.put(name, entries, true)
-	return manifest.Summarise(name, int64(len(data)), entries, b.t.schema.PartitionTypes())
+	return m, b.put(name, data)
 }
 
 // indexManifest writes a whole new one if an index file changed, else the old
 // one is named again.
 func (b *commitBuilder) indexManifest() error {
-	b.next.Index = b.base.Index
+	b.c.State.Index = b.base.Index
 	if b.base.Snapshot != nil {
 		b.index = b.base.Snapshot.IndexManifest
 	}
-	ch := b.ch.Index
-	if ch == nil || len(ch.Add) == 0 && len(ch.Delete) == 0 {
-		return nil
-	}
-	gone := map[string]bool{}
-	for _, e := range ch.Delete {
-		gone[e.Name] = true
-	}
-	entries := make([]manifest.IndexEntry, 0, len(b.base.Index)+len(ch.Add))
-	for _, e := range b.base.Index {
-		if gone[e.Name] {
-			delete(gone, e.Name)
-			continue
+	entries := b.base.Index
+	if b.changesIndex() {
+		var err error
+		if entries, err = combineIndex(b.base.Index, b.ch.Index); err != nil {
+			return err
 		}
-		entries = append(entries, e)
 	}
-	if len(gone) > 0 {
-		return fmt.Errorf("%w: %d index files to remove are not there", manifest.ErrInconsistent, len(gone))
-	}
-	entries = append(entries, ch.Add...)
-	if _, err := VectorRefs(entries); err != nil {
+	if err := b.checkVectors(entries); err != nil || !b.changesIndex() {
 		return err
 	}
 	data, err := b.t.codec.EncodeIndex(entries)
@@ -185,18 +215,79 @@ func (b *commitBuilder) indexManifest() error {
 		return fmt.Errorf("encoding an index manifest: %w", err)
 	}
 	name := IndexManifestName(b.info.NewUUID(), 0)
-	b.index, b.next.Index = &name, entries
+	b.index, b.c.State.Index = &name, entries
 	return b.put(name, data)
 }
 
+func (b *commitBuilder) changesIndex() bool {
+	return b.ch.Index != nil && len(b.ch.Index.Add)+len(b.ch.Index.Delete) > 0
+}
+
+// indexFile is the identity of an index entry.
+type indexFile struct {
+	partition, kind, name string
+	bucket                int32
+}
+
+func indexFileOf(e *manifest.IndexEntry) indexFile {
+	return indexFile{string(e.Partition), e.Type, e.Name, e.Bucket}
+}
+
+// combineIndex applies a change, the deletes first (paimon-format.md §7.6).
+// Entries of other types are carried over as they are.
+func combineIndex(base []manifest.IndexEntry, ch *IndexChange) ([]manifest.IndexEntry, error) {
+	gone := map[indexFile]bool{}
+	for i := range ch.Delete {
+		gone[indexFileOf(&ch.Delete[i])] = true
+	}
+	entries := make([]manifest.IndexEntry, 0, len(base)+len(ch.Add))
+	live := map[indexFile]bool{}
+	for _, e := range base {
+		id := indexFileOf(&e)
+		if gone[id] {
+			delete(gone, id)
+			continue
+		}
+		live[id] = true
+		entries = append(entries, e)
+	}
+	if len(gone) > 0 {
+		return nil, fmt.Errorf("%w: %d index files to remove are not there", manifest.ErrInconsistent, len(gone))
+	}
+	for _, e := range ch.Add {
+		if live[indexFileOf(&e)] {
+			return nil, fmt.Errorf("%w: index file %s is there already", manifest.ErrInconsistent, e.Name)
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+// checkVectors says whether every data file has one deletion vector at most, and
+// those that go have none.
+func (b *commitBuilder) checkVectors(index []manifest.IndexEntry) error {
+	if !b.changesIndex() && len(b.ch.Delete) == 0 {
+		return nil
+	}
+	refs, err := VectorRefs(index)
+	if err != nil {
+		return err
+	}
+	for i := range b.ch.Delete {
+		if _, ok := refs[KeyOf(&b.ch.Delete[i])]; ok {
+			return fmt.Errorf("%w: data file %s goes and its deletion vector stays", manifest.ErrInconsistent, b.ch.Delete[i].File.Name)
+		}
+	}
+	return nil
+}
+
 func (b *commitBuilder) snapshot() error {
-	zero := int64(0)
 	s := &Snapshot{Version: SnapshotVersion, UUID: b.info.UUID, ID: 1, SchemaID: b.t.schema.ID,
-		BaseManifestList: b.lists[0], BaseManifestListSize: &b.sizes[0],
-		DeltaManifestList: b.lists[1], DeltaManifestListSize: &b.sizes[1],
+		BaseManifestList: b.list[0], BaseManifestListSize: &b.size[0],
+		DeltaManifestList: b.list[1], DeltaManifestListSize: &b.size[1],
 		IndexManifest: b.index, CommitUser: b.info.User, CommitIdentifier: b.info.Identifier, CommitKind: b.kind(),
-		TimeMillis: b.info.TimeMillis, TotalRecordCount: b.delta, DeltaRecordCount: b.delta,
-		Properties: b.info.Properties, NextRowID: &zero, Operation: b.info.Operation}
+		TimeMillis: b.info.TimeMillis, TotalRecordCount: b.rows, DeltaRecordCount: b.rows,
+		Properties: b.info.Properties, NextRowID: new(int64(0)), Operation: b.info.Operation}
 	if p := b.base.Snapshot; p != nil {
 		s.ID = p.ID + 1
 		s.TotalRecordCount += p.TotalRecordCount
@@ -216,8 +307,7 @@ func (b *commitBuilder) snapshot() error {
 	if err != nil {
 		return fmt.Errorf("encoding snapshot %d: %w", s.ID, err)
 	}
-	b.next.Snapshot, b.next.complete = s, true
-	b.c.Snapshot, b.c.Bytes, b.c.State = s, data, &b.next
+	b.c.Snapshot, b.c.Bytes, b.c.State.Snapshot = s, data, s
 	return nil
 }
 
@@ -225,7 +315,7 @@ func (b *commitBuilder) kind() CommitKind {
 	switch {
 	case b.ch.Compact:
 		return CommitCompact
-	case len(b.ch.Delete) > 0 || b.ch.Index != nil && len(b.ch.Index.Add)+len(b.ch.Index.Delete) > 0:
+	case len(b.ch.Delete) > 0 || b.changesIndex():
 		return CommitOverwrite
 	}
 	return CommitAppend

@@ -3,91 +3,13 @@ package paimon
 import (
 	"context"
 	"fmt"
+	"slices"
 
-	"applier/storage/paimon/binrow"
 	"applier/storage/paimon/manifest"
 	"applier/storage/types"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
-
-// Compare is the operator of a Condition.
-type Compare uint8
-
-// The operators. All but IsNull and NotNull are false for a NULL.
-const (
-	Equal Compare = iota
-	Less
-	LessEqual
-	Greater
-	GreaterEqual
-	IsNull
-	NotNull
-)
-
-// Condition compares a column of the table with a value of its type.
-type Condition struct {
-	Column int
-	Op     Compare
-	Value  types.Datum
-}
-
-// Match evaluates the condition on a value of the column.
-func (c Condition) Match(t types.Type, v types.Datum) bool {
-	switch c.Op {
-	case IsNull:
-		return v.Null
-	case NotNull:
-		return !v.Null
-	}
-	if v.Null || c.Value.Null {
-		return false
-	}
-	d := types.CompareDatums(t, v, c.Value)
-	switch c.Op {
-	case Equal:
-		return d == 0
-	case Less:
-		return d < 0
-	case LessEqual:
-		return d <= 0
-	case Greater:
-		return d > 0
-	}
-	return d >= 0
-}
-
-// mayMatch says whether a file with these statistics can hold a matching row.
-// Unknown statistics can.
-func (c Condition) mayMatch(t types.Type, s ColumnStats, rows int64) bool {
-	if s.None {
-		return true
-	}
-	switch c.Op {
-	case IsNull:
-		return s.Nulls != 0
-	case NotNull:
-		return s.Nulls != rows
-	}
-	if s.Nulls == rows {
-		return false
-	}
-	if s.Min.Null || s.Max.Null {
-		return true
-	}
-	low, high := types.CompareDatums(t, s.Min, c.Value), types.CompareDatums(t, s.Max, c.Value)
-	switch c.Op {
-	case Equal:
-		return low <= 0 && high >= 0
-	case Less:
-		return low < 0
-	case LessEqual:
-		return low <= 0
-	case Greater:
-		return high > 0
-	}
-	return high >= 0
-}
 
 // ScanOptions say what to read.
 type ScanOptions struct {
@@ -99,13 +21,20 @@ type ScanOptions struct {
 }
 
 // Scan reads the live rows of a state and hands them to fn in batches, which
-// are valid during the call. Files are passed over by partition, by statistics
-// and by what the conditions leave. The order is that of the manifests.
+// are valid during the call. Manifests and files are passed over by partition,
+// files by statistics. The order is that of the manifests. Vectors have the
+// table's types, except that NOT NULL may be missing or more. An error of fn ends
+// the scan and is returned as it is.
 func (t *Table) Scan(ctx context.Context, st *State, o ScanOptions, fn func(*types.Batch) error) error {
-	if o.Columns == nil {
-		o.Columns = everyColumn(t.schema)
+	s, err := newScanner(t, o)
+	if err != nil {
+		return err
 	}
-	files, err := t.Files(ctx, st, nil)
+	var keep func(manifest.Meta) bool
+	if len(s.partition.items) > 0 {
+		keep = s.partition.keepManifest
+	}
+	files, err := t.Files(ctx, st, keep)
 	if err != nil {
 		return err
 	}
@@ -113,12 +42,11 @@ func (t *Table) Scan(ctx context.Context, st *State, o ScanOptions, fn func(*typ
 	if err != nil {
 		return err
 	}
-	s := newScanner(t, o)
 	for i := range files {
 		e := &files[i]
 		ok, err := s.selects(ctx, e)
 		if err != nil {
-			return err
+			return fmt.Errorf("data file %s: %w", e.File.Name, err)
 		}
 		if !ok {
 			continue
@@ -157,22 +85,77 @@ func (t *Table) CountRows(ctx context.Context, st *State) (int64, error) {
 	}
 	var n int64
 	for i := range files {
-		n += files[i].File.Rows
-		ref, ok := refs[KeyOf(&files[i])]
+		e := &files[i]
+		n += e.File.Rows
+		ref, ok := refs[KeyOf(e)]
 		if !ok || !t.options.DeletionVectors {
 			continue
 		}
-		if ref.At.Cardinality >= 0 {
-			n -= ref.At.Cardinality
-			continue
+		deleted := ref.At.Cardinality
+		if deleted < 0 {
+			m, err := t.ReadVector(ctx, ref, e.File.Rows)
+			if err != nil {
+				return 0, err
+			}
+			deleted = int64(m.GetCardinality())
 		}
-		m, err := t.ReadVector(ctx, ref, files[i].File.Rows)
-		if err != nil {
-			return 0, err
+		if deleted > e.File.Rows {
+			return 0, fmt.Errorf("data file %s: %w: %d deleted rows of %d", e.File.Name, ErrCorrupt, deleted, e.File.Rows)
 		}
-		n -= int64(m.GetCardinality())
+		n -= deleted
 	}
 	return n, nil
+}
+
+// scanner reads files for one set of columns and conditions.
+type scanner struct {
+	t         *Table
+	cols      []int // what is read: wanted columns, then those of conditions only
+	wanted    int   // how many of cols are wanted
+	partition partitionConditions
+	where     []rowCondition // the other conditions
+	stats     map[int64]*StatsEvolution
+	out       *types.Batch
+	sel       []uint32
+}
+
+type rowCondition struct {
+	Condition
+	at int // among the read columns
+}
+
+func newScanner(t *Table, o ScanOptions) (*scanner, error) {
+	if o.Columns == nil {
+		o.Columns = everyColumn(t.schema)
+	}
+	if len(o.Columns) == 0 {
+		return nil, errNoColumns
+	}
+	if err := checkConditions(t.schema, o.Where); err != nil {
+		return nil, err
+	}
+	s := &scanner{t: t, cols: slices.Clone(o.Columns), wanted: len(o.Columns), partition: t.partitionConditions(o.Where),
+		stats: map[int64]*StatsEvolution{}}
+	for _, c := range o.Where {
+		if t.partitionIndex(c.Column) >= 0 {
+			continue
+		}
+		at := slices.Index(s.cols, c.Column)
+		if at < 0 {
+			at = len(s.cols)
+			s.cols = append(s.cols, c.Column)
+		}
+		s.where = append(s.where, rowCondition{c, at})
+	}
+	var fields []types.Field
+	for _, c := range o.Columns {
+		if c < 0 || c >= len(t.schema.Fields) {
+			return nil, fmt.Errorf("column %d of %d", c, len(t.schema.Fields))
+		}
+		fields = append(fields, t.schema.Fields[c])
+	}
+	s.out = types.NewBatch(fields)
+	return s, nil
 }
 
 func everyColumn(s *Schema) []int {
@@ -183,63 +166,13 @@ func everyColumn(s *Schema) []int {
 	return cols
 }
 
-// scanner reads files for one set of columns and conditions.
-type scanner struct {
-	t         *Table
-	o         ScanOptions
-	cols      []int // what is read: wanted columns, then those of conditions only
-	where     []int // the place in cols of each condition's column
-	partition []int // the place among the partition keys of each of cols, -1
-	stats     map[int64]*StatsEvolution
-	out       *types.Batch
-	sel       []uint32
-}
-
-func newScanner(t *Table, o ScanOptions) *scanner {
-	s := &scanner{t: t, o: o, stats: map[int64]*StatsEvolution{}}
-	s.cols = append(s.cols, o.Columns...)
-	for _, c := range o.Where {
-		at := -1
-		for i, col := range s.cols {
-			if col == c.Column {
-				at = i
-			}
-		}
-		if at < 0 {
-			at = len(s.cols)
-			s.cols = append(s.cols, c.Column)
-		}
-		s.where = append(s.where, at)
-	}
-	for _, c := range s.cols {
-		s.partition = append(s.partition, t.partitionIndex(c))
-	}
-	var fields []types.Field
-	for _, c := range o.Columns {
-		f := t.schema.Fields[c]
-		fields = append(fields, f)
-	}
-	s.out = types.NewBatch(fields)
-	return s
-}
-
-func (t *Table) partitionIndex(col int) int {
-	for i, name := range t.schema.PartitionKeys {
-		if name == t.schema.Fields[col].Name {
-			return i
-		}
-	}
-	return -1
-}
-
 // selects prunes by partition values and statistics.
 func (s *scanner) selects(ctx context.Context, e *manifest.Entry) (bool, error) {
-	if len(s.o.Where) == 0 {
-		return true, nil
+	if ok, err := s.partition.match(e.Partition); !ok || err != nil {
+		return false, err
 	}
-	part, err := binrow.Decode(s.t.schema.PartitionTypes(), e.Partition)
-	if err != nil {
-		return false, fmt.Errorf("partition of data file %s: %w", e.File.Name, err)
+	if len(s.where) == 0 {
+		return true, nil
 	}
 	evolution, ok := s.stats[e.File.SchemaID]
 	if !ok {
@@ -250,36 +183,31 @@ func (s *scanner) selects(ctx context.Context, e *manifest.Entry) (bool, error) 
 		evolution = NewStatsEvolution(s.t.schema, file)
 		s.stats[e.File.SchemaID] = evolution
 	}
-	for i, c := range s.o.Where {
-		t := s.t.schema.Fields[c.Column].Type
-		if p := s.partition[s.where[i]]; p >= 0 {
-			if !c.Match(t, part[p]) {
-				return false, nil
-			}
-			continue
-		}
+	for _, c := range s.where {
 		stats, err := evolution.Column(&e.File, c.Column)
 		if err != nil {
-			return false, fmt.Errorf("statistics of data file %s: %w", e.File.Name, err)
+			return false, err
 		}
-		if !c.mayMatch(t, stats, e.File.Rows) {
+		if !c.mayMatch(s.t.schema.Fields[c.Column].Type, stats, e.File.Rows) {
 			return false, nil
 		}
 	}
 	return true, nil
 }
 
+// file hands over the rows of a file that are wanted.
 func (s *scanner) file(ctx context.Context, e *manifest.Entry, deleted *roaring.Bitmap, fn func(*types.Batch) error) error {
+	var gone roaring.IntPeekable
+	if deleted != nil && !deleted.IsEmpty() {
+		gone = deleted.Iterator()
+	}
 	return s.t.ReadFile(ctx, e, s.cols, func(start int64, b *types.Batch) error {
-		s.sel = s.sel[:0]
-		for i := range b.Len() {
-			if deleted != nil && deleted.Contains(uint32(start)+uint32(i)) || !s.matches(b, i) {
-				continue
-			}
-			s.sel = append(s.sel, uint32(i))
-		}
-		if len(s.sel) == 0 {
+		s.pick(start, b, gone)
+		switch len(s.sel) {
+		case 0:
 			return nil
+		case b.Len():
+			return fn(&types.Batch{Cols: b.Cols[:s.wanted:s.wanted]})
 		}
 		s.out.Reset()
 		for i, v := range s.out.Cols {
@@ -289,91 +217,34 @@ func (s *scanner) file(ctx context.Context, e *manifest.Entry, deleted *roaring.
 	})
 }
 
+// pick sets sel to the rows of a batch that are not deleted and match. gone is at
+// the first deleted position that is not below start.
+func (s *scanner) pick(start int64, b *types.Batch, gone roaring.IntPeekable) {
+	s.sel = s.sel[:0]
+	next := int64(-1)
+	advance := func() {
+		next = -1
+		if gone != nil && gone.HasNext() {
+			next = int64(gone.PeekNext())
+		}
+	}
+	advance()
+	for i := range b.Len() {
+		if start+int64(i) == next {
+			gone.Next()
+			advance()
+		} else if s.matches(b, i) {
+			s.sel = append(s.sel, uint32(i))
+		}
+	}
+}
+
 func (s *scanner) matches(b *types.Batch, i int) bool {
-	for k, c := range s.o.Where {
-		col := b.Cols[s.where[k]]
-		if !c.Match(col.Type, col.Datum(i)) {
+	for _, c := range s.where {
+		col := b.Cols[c.at]
+		if !c.Match(s.t.schema.Fields[c.Column].Type, col.Datum(i)) {
 			return false
 		}
 	}
 	return true
-}
-
-// ReadFile streams columns of one data file, deleted rows included, with the
-// position of each batch's first row. Partition columns come from the entry.
-func (t *Table) ReadFile(ctx context.Context, e *manifest.Entry, cols []int, fn func(start int64, b *types.Batch) error) error {
-	f, err := t.OpenFile(ctx, e, cols)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Close() }()
-	fill, err := t.partitionFiller(e, cols)
-	if err != nil {
-		return err
-	}
-	places := make([]int, len(cols))
-	for i := range places {
-		places[i] = i
-	}
-	err = f.Read(places, func(start int64, b *types.Batch) error {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		fill(b, b.Len())
-		return fn(start, b)
-	})
-	if err != nil {
-		return fmt.Errorf("data file %s: %w", e.File.Name, err)
-	}
-	return nil
-}
-
-// ReadRows appends chosen rows of one data file (ascending positions).
-func (t *Table) ReadRows(ctx context.Context, e *manifest.Entry, cols []int, positions []uint32, out *types.Batch) error {
-	f, err := t.OpenFile(ctx, e, cols)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Close() }()
-	fill, err := t.partitionFiller(e, cols)
-	if err != nil {
-		return err
-	}
-	places := make([]int, len(cols))
-	for i := range places {
-		places[i] = i
-	}
-	part := f.NewBatch(places)
-	if err := f.ReadRows(places, positions, part); err != nil {
-		return fmt.Errorf("data file %s: %w", e.File.Name, err)
-	}
-	fill(part, len(positions))
-	for i, v := range out.Cols {
-		v.AppendRange(part.Cols[i], 0, part.Len())
-	}
-	return nil
-}
-
-// partitionFiller returns a function that replaces partition columns in a batch
-// read from a file by the entry's values.
-func (t *Table) partitionFiller(e *manifest.Entry, cols []int) (func(*types.Batch, int), error) {
-	if len(t.schema.PartitionKeys) == 0 {
-		return func(*types.Batch, int) {}, nil
-	}
-	part, err := binrow.Decode(t.schema.PartitionTypes(), e.Partition)
-	if err != nil {
-		return nil, fmt.Errorf("partition of data file %s: %w", e.File.Name, err)
-	}
-	return func(b *types.Batch, n int) {
-		for i, c := range cols {
-			p := t.partitionIndex(c)
-			if p < 0 {
-				continue
-			}
-			b.Cols[i].Reset()
-			for range n {
-				b.Cols[i].AppendDatum(part[p])
-			}
-		}
-	}, nil
 }

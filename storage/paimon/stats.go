@@ -27,8 +27,10 @@ type ColumnStats struct {
 // Dense is the option metadata.stats-dense-store.
 //
 // What must not be trusted is left out here, whoever computed it: bounds with
-// NaN (no reader orders it as all others do), timestamps beyond microseconds and
-// nested columns (Java has none); zeros are widened to cover both signs.
+// NaN (no reader orders it as all others do), bounds of bytes (Java up to 1.4.2
+// compares them signed with conditions and so hides rows, though Java 2.0 writes
+// them unsigned), timestamps beyond microseconds and nested columns (Java has
+// none); zeros are widened to cover both signs.
 func EncodeStats(written []types.Field, stats []ColumnStats, dense bool) (manifest.Stats, []string, error) {
 	if len(written) != len(stats) {
 		return manifest.Stats{}, nil, fmt.Errorf("statistics of %d columns for %d", len(stats), len(written))
@@ -77,7 +79,7 @@ func boundable(t types.Type) bool {
 
 func trusted(t types.Type, c ColumnStats) ColumnStats {
 	switch {
-	case t.IsTimestamp() && t.Precision > 6:
+	case t.IsTimestamp() && t.Precision > 6, t.IsBinary():
 		c.Min, c.Max = types.Null, types.Null
 	case t.Kind == types.Float || t.Kind == types.Double:
 		if c.Min.Null || c.Max.Null || math.IsNaN(c.Min.F) || math.IsNaN(c.Max.F) {
@@ -99,52 +101,64 @@ func trusted(t types.Type, c ColumnStats) ColumnStats {
 
 // StatsEvolution reads the statistics of files that were written under one
 // schema as statistics of the columns of another, the current one: columns are
-// followed by their field ids through renames, moves and drops. It is immutable.
+// followed by their field ids through renames, moves, drops and changes of type.
+// It is immutable.
 type StatsEvolution struct {
 	file *Schema
 	// source is, for each current column, the position in the file's schema, or -1.
 	source []int
-	// same says whether bounds of the source are bounds of the current column.
-	same []bool
+	casts  []boundCast
+}
+
+// boundCast says how bounds of a file's column become bounds of a current one.
+type boundCast struct {
+	to   types.Type
+	cast caster
+	// known: there is a way at all; bounds: not only for the count of NULLs.
+	known, bounds bool
 }
 
 // NewStatsEvolution relates the columns of a file's schema to the current ones.
 func NewStatsEvolution(current, file *Schema) *StatsEvolution {
-	e := &StatsEvolution{file: file, source: make([]int, len(current.Fields)), same: make([]bool, len(current.Fields))}
+	e := &StatsEvolution{file: file, source: make([]int, len(current.Fields)), casts: make([]boundCast, len(current.Fields))}
 	for i, f := range current.Fields {
-		j := file.ColumnByID(f.ID)
-		e.source[i] = j
-		e.same[i] = j >= 0 && boundable(f.Type) && sameDatums(f.Type, file.Fields[j].Type)
+		e.source[i] = file.ColumnByID(f.ID)
+		if e.source[i] >= 0 {
+			e.casts[i] = newBoundCast(f.Type, file.Fields[e.source[i]].Type)
+		}
 	}
 	return e
 }
 
-// sameDatums reports whether values of an older type read as the same datums of
-// the newer one.
-func sameDatums(newer, older types.Type) bool {
+// newBoundCast leaves out what is not the same order before and after: values
+// that are filled up are no bounds of each other. For CHAR that does not matter,
+// because its trailing blanks are none of the value (Condition.mayMatch).
+func newBoundCast(to, from types.Type) boundCast {
+	c, err := newCaster(to, from)
+	b := boundCast{to: to, cast: c, known: err == nil && boundable(to), bounds: true}
 	switch {
-	case newer.EqualIgnoringNull(older):
-		return true
-	case newer.IsInteger() && older.IsInteger():
-		return older.Kind < newer.Kind // widened
-	case newer.Kind == types.VarChar && older.Kind == types.VarChar:
-		return newer.Length >= older.Length
+	case to.Kind == types.Char:
+		b.cast = nil
+	case to.Kind == types.Binary && c != nil, to.IsTimestamp() && to.Precision > 6:
+		b.bounds = false
 	}
-	return false
+	return b
 }
 
 // Column returns the statistics of the current column at a position, for one
 // file. A column that the file has not is NULL in all its rows. Whatever is not
-// certain is unknown: bounds with NaN, a column whose type has changed (a cast may
-// change the order and make NULLs), statistics of another form than announced
-// (pypaimon writes some). The error is about bytes that are no statistics at all.
+// certain is unknown: bounds with NaN, bounds beyond microseconds (some writers cut
+// them), bounds in another order, a column whose type has changed in a way that this program does not
+// follow, statistics of another form than announced (pypaimon writes some). The
+// error is about bytes that are no statistics at all.
 func (e *StatsEvolution) Column(f *manifest.DataFile, i int) (ColumnStats, error) {
 	unknown := ColumnStats{None: true, Nulls: manifest.UnknownCount, Min: types.Null, Max: types.Null}
 	j := e.source[i]
 	if j < 0 || f.WriteColumns != nil && !slices.Contains(f.WriteColumns, e.file.Fields[j].Name) {
 		return ColumnStats{Nulls: f.Rows, Min: types.Null, Max: types.Null}, nil
 	}
-	if !e.same[i] {
+	to := &e.casts[i]
+	if !to.known {
 		return unknown, nil
 	}
 	slot, ok, err := e.slot(f, j)
@@ -165,10 +179,28 @@ func (e *StatsEvolution) Column(f *manifest.DataFile, i int) (ColumnStats, error
 		return unknown, fmt.Errorf("maximum values of %s: %w", f.Name, err)
 	}
 	// F of other types is 0, no NaN.
-	if !low.Null && !top.Null && !math.IsNaN(low.F) && !math.IsNaN(top.F) {
-		c.Min, c.Max = low, top
+	if low.Null || top.Null || math.IsNaN(low.F) || math.IsNaN(top.F) || !to.bounds {
+		return c, nil
+	}
+	if c.Min, err = castDatum(to.cast, to.to, t, low); err == nil {
+		c.Max, err = castDatum(to.cast, to.to, t, top)
+	}
+	if err != nil {
+		return unknown, fmt.Errorf("statistics of %s: %w", f.Name, err)
+	}
+	if outOfOrder(to.to, c) {
+		c.Min, c.Max = types.Null, types.Null
 	}
 	return c, nil
+}
+
+// outOfOrder reports that bounds were made in another order than ours, such as
+// that of signed bytes.
+func outOfOrder(t types.Type, c ColumnStats) bool {
+	if t.Kind == types.Char {
+		t = types.StringType() // they may end in blanks
+	}
+	return types.CompareDatums(t, c.Min, c.Max) > 0
 }
 
 // slot returns the place of the file schema's column j in the file's bounds; not

@@ -66,6 +66,19 @@ func TestStatsMode_Apply(t *testing.T) {
 	}
 }
 
+// Java 1.4.2 orders bytes signed when it compares conditions with bounds: with
+// bounds 00 and ff it would find no file for any value.
+func TestEncodeStats_LeavesBoundsOfBytesOut(t *testing.T) {
+	b := types.BytesDatum
+	for _, typ := range []types.Type{types.BytesType(), types.VarBinaryType(8), types.BinaryType(1)} {
+		cols := []types.Field{field(0, "b", typ)}
+		f := statsFile(t, 3, cols, []ColumnStats{counted(1, b([]byte{0}), b([]byte{0xff}))}, true)
+		got, err := NewStatsEvolution(statsSchema(t, 0, cols...), statsSchema(t, 0, cols...)).Column(f, 0)
+		require.NoError(t, err)
+		require.Equal(t, counted(1, types.Null, types.Null), got)
+	}
+}
+
 func TestEncodeStats_DenseNamesColumnsUnlessItHasAll(t *testing.T) {
 	i := types.IntDatum
 	cols := []types.Field{field(0, "a", types.IntType().NonNull()), field(1, "b", types.StringType()), field(2, "l", types.ArrayType(types.IntType()))}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"time"
+	"unicode/utf8"
 
 	"applier/storage/objstore"
 	"applier/storage/paimon/binrow"
@@ -26,9 +27,12 @@ type DataFileWriter struct {
 type WriterSettings struct {
 	KeyColumns  []int // pages of these columns are small, for reads by position
 	TargetBytes int64 // 0: the table's target-file-size
+	// Concurrency is how many goroutines encode columns during Write; 0 is 1.
 	Concurrency int
-	Now         func() time.Time
-	NewUUID     func() string
+	// Now gives the creation time of files; nil is time.Now.
+	Now func() time.Time
+	// NewUUID makes the names of files unique.
+	NewUUID func() string
 }
 
 // NewDataFileWriter returns a writer for the table's columns.
@@ -43,6 +47,9 @@ func (t *Table) NewDataFileWriter(s WriterSettings) (*DataFileWriter, error) {
 	target := s.TargetBytes
 	if target == 0 {
 		target = t.options.TargetFileSize
+	}
+	if s.Now == nil {
+		s.Now = time.Now
 	}
 	return &DataFileWriter{t: t, w: w, target: target, now: s.Now, uuid: s.NewUUID}, nil
 }
@@ -62,8 +69,11 @@ const rollEvery = 1000
 // bytes, rolling at the target size. Files are built in memory: the caller
 // bounds a batch.
 func (w *DataFileWriter) Write(partition []byte, b *types.Batch, sel []uint32) ([]Written, error) {
+	if len(sel) == 0 {
+		return nil, nil
+	}
 	var out []Written
-	uuid := w.uuid()
+	uuid, sequence := w.uuid(), int64(0)
 	for len(sel) > 0 {
 		var buf bytes.Buffer
 		w.w.Reset(&buf)
@@ -83,6 +93,9 @@ func (w *DataFileWriter) Write(partition []byte, b *types.Batch, sel []uint32) (
 		if err != nil {
 			return nil, err
 		}
+		// One counter a writer, from 0 (paimon-format.md §8.4).
+		f.File.MinSequence, f.File.MaxSequence = sequence, sequence+info.Rows-1
+		sequence += info.Rows
 		key, err := w.t.paths.Data(&f)
 		if err != nil {
 			return nil, err
@@ -120,7 +133,7 @@ func (w *DataFileWriter) file(partition []byte, name string, info datafile.Info)
 	return manifest.Entry{Kind: manifest.Add, Partition: partition, TotalBuckets: manifest.UnawareBuckets,
 		File: manifest.DataFile{Name: name, Size: info.Bytes, Rows: info.Rows, MinKey: empty, MaxKey: empty,
 			KeyStats:   manifest.Stats{Min: empty, Max: empty, NullCounts: []int64{}},
-			ValueStats: values, StatsColumns: names, MaxSequence: info.Rows - 1, SchemaID: t.schema.ID,
+			ValueStats: values, StatsColumns: names, SchemaID: t.schema.ID,
 			ExtraFiles: []string{}, CreationTime: &created, DeleteRows: &zero, Source: &source}}, nil
 }
 
@@ -134,9 +147,29 @@ func localMillis(t time.Time) int64 {
 // PartitionOf returns the partition row's bytes of row i of a batch of the
 // table's columns.
 func (t *Table) PartitionOf(b *types.Batch, i int) ([]byte, error) {
-	row := make([]types.Datum, len(t.schema.PartitionKeys))
-	for k, name := range t.schema.PartitionKeys {
-		row[k] = b.Cols[t.schema.Column(name)].Datum(i)
+	return t.AppendPartition(nil, b, i)
+}
+
+// AppendPartition appends the partition row's bytes of row i of a batch of the
+// table's columns to dst. They are a partition's identity, so a CHAR has all its
+// blanks in it, whether the batch has them or not.
+func (t *Table) AppendPartition(dst []byte, b *types.Batch, i int) ([]byte, error) {
+	row := make([]types.Datum, len(t.partitionCols))
+	for k, c := range t.partitionCols {
+		row[k] = b.Cols[c].Datum(i)
+		if typ := t.partitionTypes[k]; typ.Kind == types.Char && !row[k].Null {
+			row[k].B = padChar(row[k].B, typ.Length)
+		}
 	}
-	return binrow.Encode(t.schema.PartitionTypes(), row)
+	return binrow.Append(dst, t.partitionTypes, row)
+}
+
+// padChar fills a CHAR value up to n code points; what is longer than a name of
+// a folder can be is left to the error about that.
+func padChar(b []byte, n int) []byte {
+	have, n := utf8.RuneCount(b), min(n, maxNameBytes+1)
+	if have >= n {
+		return b
+	}
+	return append(bytes.Clone(b), bytes.Repeat([]byte{' '}, n-have)...)
 }
