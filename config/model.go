@@ -56,6 +56,10 @@ type Kafka struct {
 	TLS *TLS `koanf:"tls"`
 	// SASL authentication.
 	SASL *SASL `koanf:"sasl"`
+	// How long an instance may be silent before the brokers give its pipelines to
+	// another one: what a killed instance costs, also when it comes back at once.
+	// Brokers allow 6s to 30m unless told otherwise.
+	SessionTimeout time.Duration `koanf:"session_timeout" default:"10s" min:"1s" max:"30m"`
 }
 
 // TLS is how a server proves itself to us, and we to it.

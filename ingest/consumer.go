@@ -36,7 +36,7 @@ type Collector interface {
 	// Record passes a record's position after it was decoded, skipped or sent away.
 	Record(part int32, offset int64, epoch int32, key, value []byte, now time.Time)
 	// Advance passes a position that carries no record.
-	Advance(part int32, next int64, epoch int32)
+	Advance(part int32, next int64, epoch int32, now time.Time)
 	// Position returns where a partition stands.
 	Position(part int32) (change.Position, bool)
 	// Count counts a record that changes no row.
@@ -70,8 +70,9 @@ type Owner interface {
 	// Revoked: they are not any more. It returns when no commit can follow, or
 	// after a bounded time when an outcome stays unknown.
 	Revoked()
-	// Halted: reading stopped with a problem; the batches before it were handed over.
-	Halted(p Problem)
+	// Halted: reading stopped with a problem; the batches before it were handed
+	// over. generation is the one it read under.
+	Halted(p Problem, generation uint64)
 }
 
 // Metrics are hooks; any may be nil.
@@ -118,10 +119,13 @@ type Consumer struct {
 
 	mu       sync.Mutex
 	wake     context.CancelFunc
+	abandon  context.CancelFunc // ends a hand-over that waits; nil without one
+	diverted bool               // what is read now is in vain; until the next seek
 	assigned map[change.Partition]bool
 	whole    bool // assigned is the whole table
 
 	generation atomic.Uint64
+	refused    map[change.Partition]refusal // guarded by mu; records that the table refused
 
 	// The rest belongs to the goroutine of Run.
 	active     bool // positions are set and nothing is wrong
@@ -191,6 +195,7 @@ func (c *Consumer) onAssigned(_ context.Context, _ *kgo.Client, added map[string
 	c.mu.Unlock()
 	c.cl.PauseFetchTopics(c.o.Topics...)
 	if any {
+		c.elsewhere()
 		c.call(func() { c.active = false })
 		c.owner.Assigned()
 	}
@@ -210,6 +215,7 @@ func (c *Consumer) onRevoked(_ context.Context, _ *kgo.Client, gone map[string][
 	}
 	c.mu.Unlock()
 	c.cl.PauseFetchTopics(c.o.Topics...)
+	c.elsewhere()
 	c.call(func() { c.active = false })
 	c.owner.Revoked()
 }
@@ -272,7 +278,11 @@ func (c *Consumer) Resume(ctx context.Context, pos change.Positions, ids map[str
 	}
 	done := make(chan struct{})
 	generation := c.generation.Add(1)
+	c.elsewhere()
 	c.call(func() {
+		if c.generation.Load() != generation {
+			return // asked to read from elsewhere meanwhile
+		}
 		c.seek(pos, added, starts, ends, generation)
 		close(done)
 	})
@@ -327,6 +337,9 @@ func (c *Consumer) seek(pos change.Positions, added []change.Partition, starts, 
 	}
 	c.hold(pos, added, starts, ends)
 	c.col.Reset(pos, c.partitions, generation)
+	c.mu.Lock()
+	c.diverted = false
+	c.mu.Unlock()
 	c.cl.SetOffsets(offsets)
 	c.active = true
 	if !c.suspended {
@@ -368,7 +381,7 @@ func (c *Consumer) release() {
 	}
 	parts := map[string][]int32{}
 	for p, start := range c.held {
-		c.col.Advance(c.ordinalOf(p), start, -1)
+		c.col.Advance(c.ordinalOf(p), start, -1, time.Now())
 		parts[p.Topic] = append(parts[p.Topic], p.Partition)
 	}
 	c.held, c.passing = nil, nil
@@ -508,12 +521,45 @@ func (c *Consumer) flush(ctx context.Context, reason string) error {
 		return nil
 	}
 	from := time.Now()
-	err := c.col.Flush(ctx, reason)
+	handing, done := c.handOver(ctx)
+	err := c.col.Flush(handing, reason)
+	done()
 	c.paused("commit", from)
-	if err != nil && ctx.Err() != nil {
+	if err != nil && handing.Err() != nil {
+		// The batch is gone; reading goes on where the next Resume says.
+		c.active = false
 		return nil
 	}
 	return err
+}
+
+// handOver returns a context for a hand-over, which ends early when it is in
+// vain: the loop that would take the batch asks to read from elsewhere, or waits
+// in a revocation for us.
+func (c *Consumer) handOver(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.abandon = cancel
+	if c.diverted {
+		cancel() // asked just before this
+	}
+	return ctx, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.abandon = nil
+		cancel()
+	}
+}
+
+// elsewhere gives up a hand-over that waits.
+func (c *Consumer) elsewhere() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.diverted = true
+	if c.abandon != nil {
+		c.abandon()
+	}
 }
 
 // flushLetters makes the batch's dead letters durable first. A failure keeps
@@ -574,7 +620,7 @@ func (c *Consumer) stopWith(p Problem) {
 	}
 	c.active = false
 	c.cl.PauseFetchTopics(c.o.Topics...)
-	c.owner.Halted(p)
+	c.owner.Halted(p, c.generation.Load())
 }
 
 // Owned reports whether the group gives us the table at the moment.

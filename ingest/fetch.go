@@ -100,10 +100,13 @@ func (c *Consumer) record(ctx context.Context, part int32, r *kgo.Record) bool {
 		return true // the client repeated something
 	}
 	if r.Attrs.IsControl() {
-		c.col.Advance(part, r.Offset+1, r.LeaderEpoch)
+		c.col.Advance(part, r.Offset+1, r.LeaderEpoch, time.Now())
 		return true
 	}
 	c.fill(part, r)
+	if row := c.refusedAt(change.Partition{Topic: r.Topic, Partition: r.Partition}, r.Offset); row != nil {
+		return c.refuse(ctx, row)
+	}
 	res, err := c.decode()
 	if err != nil {
 		if !c.refuse(ctx, err) {

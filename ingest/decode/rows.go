@@ -22,7 +22,8 @@ type rows struct {
 	*planner
 	opts     Options
 	keyAt    []int // by column: its place in the merge key, -1 for others
-	required []int // columns that take no NULL: NOT NULL without default
+	notNull  []int // columns that take no NULL
+	required []int // … and have no default either: a record must know them
 	metas    []meta
 	hole     *placeholder
 
@@ -50,8 +51,11 @@ func newRows(o Options, without source) (*rows, error) {
 	}
 	for i, f := range o.Fields {
 		r.keyAt[i] = -1
-		if f.Type.NotNull && f.Default == nil {
-			r.required = append(r.required, i)
+		if f.Type.NotNull {
+			r.notNull = append(r.notNull, i)
+			if f.Default == nil {
+				r.required = append(r.required, i)
+			}
 		}
 	}
 	for at, i := range o.Key {
@@ -192,7 +196,9 @@ func (r *rows) finish(out *change.Batch, kind change.Kind, ev *event) *RowError 
 			return &RowError{Class: ClassKey, Column: r.fields[i].Name, Msg: "the change carries no value for an order_by column"}
 		}
 	}
-	for _, i := range r.required {
+	// NOT NULL is checked first, then defaults are applied: a written NULL is an
+	// error also where the column has a default (row-level.md §6.7).
+	for _, i := range r.notNull {
 		if col := &out.Cols[i]; col.IsNull(row) && !col.Hole(row) {
 			return &RowError{Class: ClassNotNull, Column: r.fields[i].Name, Msg: "NULL for a NOT NULL column"}
 		}
@@ -248,7 +254,9 @@ func (r *rows) sameCell(c *cell, at int, v *types.Vector, row int) (bool, *fault
 	return types.CompareCells(k, 0, v, row) == 0, nil
 }
 
-// deletion appends a delete: merge key and metadata it consists of, NULL elsewhere.
+// deletion appends a delete: merge key and metadata it consists of, NULL
+// elsewhere. Its place in the order (order_by) comes from metadata only: a before
+// image tells the place of the change before it, or nothing (cdc-formats.md §2.4).
 func (r *rows) deletion(out *change.Batch, ev *event, useRecordKey bool) *RowError {
 	clear(r.imageKey)
 	for i := range out.Cols {
@@ -275,7 +283,7 @@ func (r *rows) deletion(out *change.Batch, ev *event, useRecordKey bool) *RowErr
 	row := out.Len()
 	for i := range r.metas {
 		m := &r.metas[i]
-		if r.keyAt[m.column] < 0 {
+		if r.keyAt[m.column] < 0 && !slices.Contains(r.opts.OrderBy, m.column) {
 			out.Cols[m.column].AppendNull()
 		} else if err := r.fillMeta(m, out, change.Delete, ev); err != nil {
 			return err
@@ -284,6 +292,11 @@ func (r *rows) deletion(out *change.Batch, ev *event, useRecordKey bool) *RowErr
 	for _, i := range r.opts.Key {
 		if out.Cols[i].IsNull(row) {
 			return &RowError{Class: ClassNullKey, Column: r.fields[i].Name, Msg: "merge key column is NULL"}
+		}
+	}
+	for _, i := range r.opts.OrderBy {
+		if out.Cols[i].IsNull(row) {
+			return &RowError{Class: ClassKey, Column: r.fields[i].Name, Msg: "a delete carries no value for this order_by column; fill it from metadata (columns.add)"}
 		}
 	}
 	out.EndRow(change.Delete, ev.rec.Part, ev.rec.Offset, ev.time)

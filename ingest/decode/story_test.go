@@ -14,7 +14,7 @@ import (
 // TestDecoder_Stories runs testdata/story: what decoders make of records, told
 // record by record. Commands:
 //
-//	new format=… [key=(a,b)] [append] [ignore-deletes] [ignore-record-key] [key-column=…] [keep-raw] [unscaled] [no-placeholder] [meta=(column:source,…)]
+//	new format=… [key=(a,b)] [order-by=(a,b)] [append] [ignore-deletes] [ignore-record-key] [key-column=…] [keep-raw] [unscaled] [no-placeholder] [meta=(column:source,…)]
 //	    columns, separated by semicolons
 //	decode [topic=…] [part=…] [offset=…]
 //	    the record key, the value, then headers as name: value; "null" is no
@@ -94,6 +94,10 @@ func storyOptions(t *testing.T, c *datadriven.TestData) (string, Options) {
 			o.KeepRaw = true
 		case "unscaled":
 			o.UnscaledDecimals = true
+		case "order-by":
+			for _, name := range a.Vals {
+				o.OrderBy = append(o.OrderBy, column(t, o.Fields, name))
+			}
 		case "no-placeholder":
 			o.Unavailable = ""
 		case "meta":
