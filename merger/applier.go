@@ -8,7 +8,6 @@ import (
 	"maps"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -28,6 +27,11 @@ type Source interface {
 	// Resume checks positions against Kafka and reads from there; an error that
 	// is a *Halt stops the pipeline. Batches of an older generation are void.
 	Resume(ctx context.Context, pos change.Positions, topics map[string]string, cluster string) (generation uint64, err error)
+	// Refuse says that a record, which was read, cannot be applied: reading from
+	// now on ends right before it, with what OnRowError pause means.
+	Refuse(p change.Partition, offset int64, err *change.RowError)
+	// Stop says that nothing is taken before the next Resume.
+	Stop()
 	// Owned says that the group still gives us the table.
 	Owned() bool
 	// Committed tells the group where the table stands. It must not block long.
@@ -36,7 +40,8 @@ type Source interface {
 	Release(b *batcher.Batch)
 }
 
-// Letters takes rows that cannot be applied.
+// Letters takes rows that cannot be applied. Flush returns nil when everything
+// sent through this value since the last Flush is written.
 type Letters interface {
 	SendRow(ctx context.Context, p change.Partition, offset int64, raw *change.RawRecord, err *change.RowError)
 	Flush(ctx context.Context) error
@@ -70,7 +75,10 @@ type Observer interface {
 type Status struct {
 	Phase      Phase
 	Paused     bool
+	Quiet      bool // paused, and nothing more is published until resumed
 	Halt       *Halt
+	Halts      uint64 // how often the loop came to stand still
+	Retries    int    // consecutive failures of what is tried now
 	Positions  change.Positions
 	Snapshot   SnapRef
 	Seq        int64
@@ -104,6 +112,7 @@ type Applier struct {
 
 	state          State
 	due            Effect
+	wait           *time.Timer    // of the Wait under way, nil for none
 	batch          *batcher.Batch // the data behind state.Batch, nil for empty ones
 	planned        *plan
 	attempt        *attempt
@@ -113,17 +122,20 @@ type Applier struct {
 	acceptTwoParts bool
 	committed      bool // at least once
 	pinned, marked bool // the marks are known to be there, durably
-	missing        int  // consecutive "file not found" at the same snapshot
+	missing        int  // consecutive "file not found" of the attempts for a batch
+	halts          uint64
+	failure        error // of the last effect that failed
 	taken          time.Time
 	stages         map[string]time.Duration
 
 	control chan Event
 	batches chan *batcher.Batch
-	poke    chan struct{}
+	ended   chan struct{} // closed when Run returns
 
-	mu      sync.Mutex
-	status  Status
-	changed chan struct{}
+	mu        sync.Mutex
+	status    Status
+	changed   chan struct{}
+	interrupt context.CancelFunc // of the effect under way, if nothing can come of it yet
 }
 
 // Deps are what an Applier works with.
@@ -137,13 +149,16 @@ type Deps struct {
 
 // New prepares a commit loop. Settings must fit the table.
 func New(ctx context.Context, s Settings, d Deps) (*Applier, error) {
+	if len(s.OrderBy) > 0 && !s.Apply.Ordered() {
+		return nil, fmt.Errorf("order_by: apply %s leaves no row that a late change could be compared with", s.Apply)
+	}
 	first, err := d.Table.Bucket().Get(ctx, d.Table.Paths().Schema(0))
 	if err != nil {
 		return nil, fmt.Errorf("reading the first schema of table %s: %w", d.Name, err)
 	}
 	a := &Applier{set: s, name: d.Name, table: d.Table, identity: Identity(d.Name, first), src: d.Source, letters: d.Letters,
 		obs: d.Observer, user: s.CommitUserPrefix + s.UUID(), control: make(chan Event, 64), batches: make(chan *batcher.Batch),
-		poke: make(chan struct{}, 1), changed: make(chan struct{}), stages: map[string]time.Duration{}}
+		ended: make(chan struct{}), changed: make(chan struct{}), stages: map[string]time.Duration{}}
 	a.config = configDigest(s, d.Table.Schema())
 	a.chain = newChain(d.Table.Bucket(), d.Table.Paths(), s.ID)
 	a.view = view{table: d.Table, s: &a.set, chain: a.chain}
@@ -181,6 +196,7 @@ func (a *Applier) preparePlanner() error {
 			return err
 		}
 		pl.deletedAt = at
+		pl.defaults[at] = nil // NULL says that the row lives
 	}
 	return nil
 }
@@ -188,24 +204,21 @@ func (a *Applier) preparePlanner() error {
 // configDigest covers the settings that the applied data depends on: another
 // key or preset on the same positions would mean other rows.
 func configDigest(s Settings, schema *paimon.Schema) string {
-	name := func(cols []int) string {
-		var names []string
+	names := func(cols []int) (names []string) {
 		for _, c := range cols {
 			names = append(names, schema.Fields[c].Name)
 		}
-		return strings.Join(names, ",")
+		return names
 	}
-	topics := slices.Clone(s.Topics)
-	slices.Sort(topics)
-	return chainHash("", fmt.Appendf(nil, "%s|%s|%s|%s", s.Apply, name(s.Key), name(s.OrderBy), strings.Join(topics, ",")))
+	topics := slices.Sorted(slices.Values(s.Topics))
+	return chainHash("", fmt.Appendf(nil, "%s|%q|%q|%q", s.Apply, names(s.Key), names(s.OrderBy), topics))
 }
 
 // Post tells the loop something; it never blocks long.
 func (a *Applier) Post(ev Event) {
-	a.control <- ev
 	select {
-	case a.poke <- struct{}{}:
-	default:
+	case a.control <- ev:
+	case <-a.ended:
 	}
 }
 
@@ -214,16 +227,27 @@ func (a *Applier) Submit(ctx context.Context, b *batcher.Batch) error {
 	select {
 	case a.batches <- b:
 		return nil
+	case <-a.ended:
+		return errEnded
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
+var errEnded = errors.New("the commit loop has ended")
+
 // Revoke tells the loop that the table is not ours any more and waits until no
 // commit can follow, or until ctx ends (then an outcome is unknown, and the
-// fence decides).
+// fence decides). What is under way before a publish is cut short: the loop may
+// be waiting for the source, and the source, which is in the middle of a
+// rebalance, for this call.
 func (a *Applier) Revoke(ctx context.Context) {
 	a.Post(Revoked{})
+	a.mu.Lock()
+	if a.interrupt != nil {
+		a.interrupt()
+	}
+	a.mu.Unlock()
 	a.Await(ctx, func(s Status) bool {
 		return s.Phase == PhaseStandby || s.Phase == PhaseHalted || s.Phase == PhaseStopped
 	})
@@ -259,7 +283,8 @@ func (a *Applier) Status() Status {
 
 // publish makes the current state visible.
 func (a *Applier) publish() {
-	s := Status{Phase: a.state.Phase, Paused: a.state.Paused, Halt: a.state.Halt, Positions: a.state.Positions, Snapshot: a.state.Known,
+	s := Status{Phase: a.state.Phase, Paused: a.state.Paused, Quiet: a.state.Quiet(), Halt: a.state.Halt, Halts: a.halts,
+		Retries: a.state.Retries, Positions: a.state.Positions, Snapshot: a.state.Known,
 		Seq: a.state.Seq, Epoch: a.state.Epoch, Rebuild: 1, Duplicates: a.view.duplicates}
 	if a.view.index != nil {
 		st := a.view.index.Stats()
@@ -270,7 +295,7 @@ func (a *Applier) publish() {
 	defer a.mu.Unlock()
 	old := a.status
 	a.status = s
-	if old.Phase != s.Phase || old.Halt != s.Halt || old.Paused != s.Paused || old.Snapshot != s.Snapshot {
+	if old.Phase != s.Phase || old.Halt != s.Halt || old.Paused != s.Paused || old.Quiet != s.Quiet || old.Halts != s.Halts || old.Snapshot != s.Snapshot {
 		close(a.changed)
 		a.changed = make(chan struct{})
 	}
@@ -281,46 +306,109 @@ const idleTick = 5 * time.Second
 
 // Run performs the loop until it is stopped (StopAsked) or ctx ends, which
 // abandons what is under way.
+//
+// While an effect is performed nobody listens, so whatever an effect waits for
+// must not wait for the loop: Source.Resume needs the source's own goroutine,
+// which may be blocked in Submit (it must give up when it is asked to read from
+// elsewhere) or in a rebalance that waits for Revoke (which interrupts Resume).
 func (a *Applier) Run(ctx context.Context) error {
-	defer a.view.drop()
+	defer a.end()
 	tick := time.NewTicker(idleTick)
 	defer tick.Stop()
 	for a.state.Phase != PhaseStopped && ctx.Err() == nil {
-		select {
-		case ev := <-a.control:
-			a.step(ev)
-			continue
-		default:
+		if a.hear() {
+			a.endWait() // a command or the group may have changed what is worth waiting for
 		}
-		if a.due != nil {
+		if _, waiting := a.due.(Wait); a.due != nil && !waiting {
 			a.advanceDue(ctx)
 			continue
 		}
 		select {
 		case ev := <-a.control:
 			a.step(ev)
+			a.endWait()
 		case b := <-a.acceptBatches():
 			a.take(b)
+		case <-a.waiting():
+			a.endWait()
 		case <-tick.C:
 			a.step(Tick{})
 		case <-ctx.Done():
 		}
 	}
-	a.publish()
 	return nil
+}
+
+// end tells everybody that nothing follows.
+func (a *Applier) end() {
+	if a.wait != nil {
+		a.wait.Stop()
+	}
+	a.view.drop()
+	if a.batch != nil {
+		a.src.Release(a.batch)
+		a.batch = nil
+	}
+	a.state.Phase = PhaseStopped
+	a.publish()
+	close(a.ended)
+}
+
+// hear takes the control events that are there and reports whether there were any.
+func (a *Applier) hear() (any bool) {
+	for {
+		select {
+		case ev := <-a.control:
+			a.step(ev)
+			any = true
+		default:
+			return any
+		}
+	}
+}
+
+// waiting starts the timer of a Wait and returns what it fires on; nil without one.
+func (a *Applier) waiting() <-chan time.Time {
+	e, ok := a.due.(Wait)
+	if !ok {
+		return nil
+	}
+	if a.wait == nil {
+		a.wait = time.NewTimer(backoff(e.Retries))
+	}
+	return a.wait.C
+}
+
+// endWait answers a Wait, if one is under way.
+func (a *Applier) endWait() {
+	if _, ok := a.due.(Wait); !ok {
+		return
+	}
+	if a.wait != nil {
+		a.wait.Stop()
+		a.wait = nil
+	}
+	a.due = nil
+	a.step(Waited{})
+}
+
+// backoff is 50 ms, doubled with each try, at most 30 s.
+func backoff(retries int) time.Duration {
+	return min(50*time.Millisecond<<min(retries, 10), 30*time.Second)
 }
 
 // acceptBatches is nil while a batch would only have to wait or be dropped.
 func (a *Applier) acceptBatches() <-chan *batcher.Batch {
-	if a.state.Paused && a.state.Batch != nil {
+	if a.state.Phase != PhaseIdle || a.state.Batch != nil {
 		return nil
 	}
 	return a.batches
 }
 
-// take accepts a batch of the source.
+// take accepts a batch of the source, unless it was read before the loop last
+// said from where.
 func (a *Applier) take(b *batcher.Batch) {
-	if b.Generation != a.generation {
+	if b.Generation != a.generation || a.state.Batch != nil {
 		a.src.Release(b)
 		return
 	}
@@ -331,21 +419,30 @@ func (a *Applier) take(b *batcher.Batch) {
 	a.step(BatchReady{&BatchInfo{ID: a.batchIDs, Start: b.Start, Next: b.Next}})
 }
 
-// advanceDue performs the effect under way and feeds its answer back.
+// advanceDue performs the effect under way and feeds its answer back. What was
+// posted meanwhile is heard first: a revocation that interrupted the effect then
+// explains its failure.
 func (a *Applier) advanceDue(ctx context.Context) {
 	eff := a.due
 	a.due = nil
-	if ev := a.perform(ctx, eff); ev != nil {
-		a.step(ev)
-	}
+	ev := a.perform(ctx, eff)
+	a.hear()
+	a.step(ev)
 }
 
 // step feeds an event to the core and performs the effects without answers.
 func (a *Applier) step(ev Event) {
-	if _, ok := ev.(ResumeAsked); ok && a.state.Halt != nil && a.state.Halt.Code == CodeTwoParts {
-		a.acceptTwoParts = true
+	switch e := ev.(type) {
+	case ResumeAsked:
+		if a.state.Halt != nil && a.state.Halt.Code == CodeTwoParts {
+			a.acceptTwoParts = true
+		}
+	case SourceHalted:
+		if e.Generation != 0 && e.Generation != a.generation {
+			return // it was told to read from elsewhere meanwhile
+		}
 	}
-	before := a.state.Halt
+	before, phase := a.state.Halt, a.state.Phase
 	var effects []Effect
 	a.state, effects = Step(a.state, ev)
 	for _, e := range effects {
@@ -368,6 +465,10 @@ func (a *Applier) step(ev Event) {
 	if before != nil && a.state.Halt == nil {
 		a.obs.Halted(nil)
 	}
+	if a.state.Phase == PhaseHalted && phase != PhaseHalted {
+		a.halts++
+		a.src.Stop()
+	}
 	a.publish()
 }
 
@@ -387,14 +488,17 @@ func (a *Applier) batchOp() string {
 	return a.state.Batch.Op
 }
 
-// perform does one effect. It never returns an event for an effect whose
-// failpoint or panic says otherwise; a panic halts the pipeline, not the process.
+// perform does one effect and returns its answer. A panic halts the pipeline, not
+// the process.
 func (a *Applier) perform(ctx context.Context, eff Effect) (ev Event) {
 	name := effectName(eff)
 	from := a.set.Now()
+	ctx, done := a.interruptible(ctx, eff)
+	defer done()
 	defer func() {
 		if r := recover(); r != nil {
 			a.set.Log.Error("panic in the commit loop", "effect", name, "panic", r, "stack", string(debug.Stack()))
+			a.view.drop() // it may be neither here nor there
 			ev = a.failed(fmt.Errorf("%w: %v", errPanic, r), eff)
 		}
 		took := a.set.Now().Sub(from)
@@ -412,6 +516,24 @@ func (a *Applier) perform(ctx context.Context, eff Effect) (ev Event) {
 }
 
 var errPanic = errors.New("panic")
+
+// interruptible lets Revoke end an effect before whose end nothing is published.
+func (a *Applier) interruptible(ctx context.Context, eff Effect) (context.Context, func()) {
+	switch eff.(type) {
+	case Publish, ReadSlot, ReadBack, WriteHint, Acknowledge:
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	a.mu.Lock()
+	a.interrupt = cancel
+	a.mu.Unlock()
+	return ctx, func() {
+		a.mu.Lock()
+		a.interrupt = nil
+		a.mu.Unlock()
+		cancel()
+	}
+}
 
 func effectName(e Effect) string {
 	switch e.(type) {
@@ -459,7 +581,7 @@ func (a *Applier) do(ctx context.Context, eff Effect) (Event, error) {
 	case Sync:
 		return Synced{}, a.sync(ctx, e)
 	case Plan:
-		return Planned{}, a.doPlan(ctx, e)
+		return a.doPlan(ctx, e)
 	case Write:
 		return a.write(ctx, e)
 	case Still:
@@ -477,15 +599,18 @@ func (a *Applier) do(ctx context.Context, eff Effect) (Event, error) {
 		return Hinted{}, nil
 	case Acknowledge:
 		return Acked{}, a.acknowledge(e)
-	case Wait:
-		a.wait(ctx, e.Retries)
-		return Waited{}, nil
 	}
 	return nil, fmt.Errorf("effect %T is not known", eff)
 }
 
 func (a *Applier) sync(ctx context.Context, e Sync) error {
-	to := a.baseLink(e.To)
+	to, err := a.baseLink(ctx, e.To)
+	if err != nil {
+		return err
+	}
+	if err := a.view.secure(ctx, to); err != nil {
+		return err
+	}
 	if e.Batch == nil || e.Batch.Op != "" {
 		return nil // empty commits need the lists only, which Write reads
 	}
@@ -494,14 +619,21 @@ func (a *Applier) sync(ctx context.Context, e Sync) error {
 	return a.view.sync(ctx, to)
 }
 
-func (a *Applier) doPlan(ctx context.Context, e Plan) error {
+func (a *Applier) doPlan(ctx context.Context, e Plan) (Event, error) {
 	a.planned = nil
 	if e.Batch.Op != "" {
-		return nil
+		return Planned{}, nil
 	}
-	var err error
-	a.planned, err = a.planBatch(ctx, a.batch)
-	return err
+	p, err := a.planBatch(ctx, a.batch)
+	if err != nil {
+		return nil, err
+	}
+	refused, err := a.sendLetters(ctx, a.batch, p)
+	if err != nil || refused {
+		return Planned{Refused: refused}, err
+	}
+	a.planned = p
+	return Planned{}, nil
 }
 
 func (a *Applier) doPublish(ctx context.Context) Event {
@@ -529,7 +661,14 @@ func (a *Applier) acknowledge(e Acknowledge) error {
 		c.Took = a.set.Now().Sub(a.taken)
 		c.Batch = a.batch
 		c.Counts = a.attempt.plan.counts
-		a.acceptTwoParts = false
+		if a.batch.Counts.TwoPartitions > 0 {
+			a.acceptTwoParts = false // it was accepted once
+		}
+		if c.Counts.Letters > 0 {
+			for _, l := range a.attempt.plan.letters {
+				a.obs.DeadLetter(string(l.err.Class))
+			}
+		}
 	}
 	a.committed = true
 	a.obs.Committed(c)
@@ -541,27 +680,6 @@ func (a *Applier) acknowledge(e Acknowledge) error {
 	return nil
 }
 
-// wait pauses before a retry: 50 ms, doubling up to 30 s; a control event ends
-// it early, so that stop and revoke need not wait.
-func (a *Applier) wait(ctx context.Context, retries int) {
-	d := min(50*time.Millisecond<<min(retries, 10), 30*time.Second)
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	for {
-		select {
-		case <-a.poke:
-			if len(a.control) == 0 {
-				continue // of an event that was handled already
-			}
-			return
-		case <-timer.C:
-			return
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
 func (a *Applier) nextIdentifier() int64 {
 	a.identifier++
 	return a.identifier
@@ -569,8 +687,12 @@ func (a *Applier) nextIdentifier() int64 {
 
 // failed turns an error of an effect into an event.
 func (a *Applier) failed(err error, eff Effect) Event {
+	a.failure = err
 	var halt *Halt
 	if errors.As(err, &halt) {
+		if halt.Code == CodeMismatch || halt.Code == CodeCorrupt {
+			a.view.drop()
+		}
 		return problemEvent(eff, halt)
 	}
 	code := classify(err)
@@ -582,6 +704,10 @@ func (a *Applier) failed(err error, eff Effect) Event {
 	}
 	if code == CodeMismatch || code == CodeCorrupt {
 		a.view.drop()
+	}
+	if errors.Is(err, context.Canceled) { // Revoke or the end of the program
+		a.set.Log.Debug("a step of the commit was cut short", "step", effectName(eff))
+		return Failed{Code: CodeIO, Facts: err.Error()}
 	}
 	a.set.Log.Warn("a step of the commit failed", "step", effectName(eff), "code", code, "err", err)
 	return Failed{Code: code, Facts: err.Error()}

@@ -27,6 +27,7 @@ type chain struct {
 	paths  paimon.Paths
 	id     string
 	seen   map[int64]*link
+	top    int64 // highest id in seen
 }
 
 func newChain(b objstore.Bucket, p paimon.Paths, id string) *chain {
@@ -65,18 +66,22 @@ func (c *chain) fresh(ctx context.Context, id int64) (*link, error) {
 	return l, nil
 }
 
-// chainMemory is how many snapshots are remembered.
+// chainMemory is how many snapshots below the newest one are remembered.
 const chainMemory = 256
 
+// remember keeps a snapshot. A walk down a long history must not push out its
+// top, on which everything that follows is built.
 func (c *chain) remember(l *link) {
-	if len(c.seen) >= chainMemory {
-		for id := range c.seen {
-			if id <= l.ref.ID-chainMemory/2 || id > l.ref.ID {
-				delete(c.seen, id)
-			}
+	c.seen[l.ref.ID] = l
+	c.top = max(c.top, l.ref.ID)
+	if len(c.seen) <= chainMemory {
+		return
+	}
+	for id := range c.seen {
+		if id <= c.top-chainMemory {
+			delete(c.seen, id)
 		}
 	}
-	c.seen[l.ref.ID] = l
 }
 
 // at returns a snapshot, remembered or read.
@@ -94,6 +99,7 @@ func (c *chain) forget(from int64) {
 			delete(c.seen, id)
 		}
 	}
+	c.top = min(c.top, from-1)
 }
 
 // walk is what a look along the chain found.

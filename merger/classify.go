@@ -32,7 +32,7 @@ func classify(err error) Code {
 		return CodeOptions
 	case errors.Is(err, paimon.ErrTypeChanged):
 		return CodeSchema
-	case errors.Is(err, paimon.ErrCorrupt), errors.Is(err, manifest.ErrCorrupt), errors.Is(err, manifest.ErrInconsistent),
+	case errors.Is(err, ErrRecord), errors.Is(err, paimon.ErrCorrupt), errors.Is(err, manifest.ErrCorrupt), errors.Is(err, manifest.ErrInconsistent),
 		errors.Is(err, datafile.ErrCorrupt), errors.Is(err, datafile.ErrSchema), errors.Is(err, dv.ErrCorrupt), errors.Is(err, paimon.ErrHole):
 		return CodeCorrupt
 	}

@@ -117,7 +117,7 @@ var codeList = []CodeInfo{
 	{CodeMemory, "The key index does not fit the memory it may use.",
 		"Raise `memory` to the number in the message and restart.", false},
 	{CodeMismatch, "The key index contradicts the table.",
-		"Restart rebuilds the index. Please report it with the log.", false},
+		"`applier resume PIPELINE` builds the index again. Please report it with the log.", false},
 	{CodePanic, "The program failed on this pipeline.", "Please report the stack in the log; `applier resume PIPELINE` tries again.", false},
 }
 

@@ -28,6 +28,10 @@ func (a *Applier) Commit(ctx context.Context, c OperatorCommit) (snapshot int64,
 	a.taken = a.set.Now()
 	a.step(BatchReady{&BatchInfo{Start: change.Positions{}, Next: c.Next, Op: c.Op, Topics: c.Topics, Cluster: c.Cluster, Gaps: c.Gaps}})
 	for a.due != nil && ctx.Err() == nil {
+		if _, ok := a.due.(Wait); ok {
+			a.endWait()
+			continue
+		}
 		a.advanceDue(ctx)
 	}
 	switch {
@@ -35,8 +39,8 @@ func (a *Applier) Commit(ctx context.Context, c OperatorCommit) (snapshot int64,
 		return 0, ctx.Err()
 	case a.state.Halt != nil:
 		return 0, a.state.Halt
-	case a.state.Known.ID == 0 || !a.committed:
-		return 0, errors.New("the commit failed; see the log")
+	case !a.committed:
+		return 0, fmt.Errorf("the commit failed: %w", a.failure)
 	}
 	return a.state.Known.ID, nil
 }
@@ -90,6 +94,12 @@ func (NoSource) ResolveStart(context.Context) (change.Positions, map[string]stri
 func (NoSource) Resume(context.Context, change.Positions, map[string]string, string) (uint64, error) {
 	return 0, errNoSource
 }
+
+// Refuse implements Source.
+func (NoSource) Refuse(change.Partition, int64, *change.RowError) {}
+
+// Stop implements Source.
+func (NoSource) Stop() {}
 
 // Owned implements Source.
 func (NoSource) Owned() bool { return true }

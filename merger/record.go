@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -20,8 +21,13 @@ const PropertyPrefix = "applier."
 // RecordVersion is the newest record version this program reads and the one it writes.
 const RecordVersion = 1
 
-// ErrRecordVersion: the record was written by a newer program.
-var ErrRecordVersion = errors.New("position record of a newer version")
+// What can be wrong with a position record.
+var (
+	// ErrRecordVersion: it was written by a newer program.
+	ErrRecordVersion = errors.New("position record of a newer version")
+	// ErrRecord: it is not what any version writes.
+	ErrRecord = errors.New("malformed position record")
+)
 
 // Record is the position record of a pipeline inside a snapshot's properties:
 // everything needed to go on after a crash, in the same file whose creation is
@@ -58,14 +64,35 @@ type RecordTopic struct {
 	Partitions map[string][2]int64 `json:"p"`  // partition number → [next, leader epoch]
 }
 
+// UnmarshalJSON refuses what encoding/json would quietly fill up or cut: a
+// position must have its two numbers.
+func (t *RecordTopic) UnmarshalJSON(b []byte) error {
+	var raw struct {
+		ID         string             `json:"id"`
+		Partitions map[string][]int64 `json:"p"`
+	}
+	if err := json.Unmarshal(b, &raw); err != nil {
+		return err
+	}
+	*t = RecordTopic{ID: raw.ID, Partitions: make(map[string][2]int64, len(raw.Partitions))}
+	for p, v := range raw.Partitions {
+		if len(v) != 2 {
+			return fmt.Errorf("partition %q has %d numbers, not next offset and leader epoch", p, len(v))
+		}
+		t.Partitions[p] = [2]int64(v)
+	}
+	return nil
+}
+
 // Positions returns the record's full vector.
 func (r *Record) Positions() (change.Positions, error) {
 	out := change.Positions{}
 	for topic, t := range r.Topics {
 		for p, v := range t.Partitions {
 			n, err := strconv.ParseInt(p, 10, 32)
-			if err != nil || n < 0 || v[0] < 0 {
-				return nil, fmt.Errorf("position record: partition %q of topic %q is malformed", p, topic)
+			canonical := err == nil && n >= 0 && strconv.FormatInt(n, 10) == p // or 7 and 07 would be one
+			if !canonical || v[0] < 0 || v[1] < -1 || v[1] > math.MaxInt32 {
+				return nil, fmt.Errorf("%w: partition %q of topic %q", ErrRecord, p, topic)
 			}
 			out[change.Partition{Topic: topic, Partition: int32(n)}] = change.Position{Next: v[0], Epoch: int32(v[1])}
 		}
@@ -121,17 +148,24 @@ func (r *Record) Encode() (string, error) {
 }
 
 // DecodeRecord reads a property value. Unknown members are ignored; a newer
-// version is ErrRecordVersion.
+// version is ErrRecordVersion, whatever else it holds; anything that is not a
+// record is ErrRecord.
 func DecodeRecord(s string) (*Record, error) {
+	var head struct {
+		Version int `json:"v"`
+	}
+	if err := json.Unmarshal([]byte(s), &head); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRecord, err)
+	}
+	if head.Version > RecordVersion {
+		return nil, fmt.Errorf("%w: %d, this program knows %d", ErrRecordVersion, head.Version, RecordVersion)
+	}
 	var r Record
 	if err := json.Unmarshal([]byte(s), &r); err != nil {
-		return nil, fmt.Errorf("position record: %w", err)
-	}
-	if r.Version > RecordVersion {
-		return nil, fmt.Errorf("%w: %d, this program knows %d", ErrRecordVersion, r.Version, RecordVersion)
+		return nil, fmt.Errorf("%w: %w", ErrRecord, err)
 	}
 	if r.Version < 1 || r.Txn == "" {
-		return nil, errors.New("position record: no version or no txn")
+		return nil, fmt.Errorf("%w: no version or no txn", ErrRecord)
 	}
 	if _, err := r.Positions(); err != nil {
 		return nil, err

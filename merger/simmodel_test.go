@@ -47,6 +47,7 @@ func (s *simState) record(a batcher.Apply, r simRecord) {
 		}
 	case len(s.rows[r.key]) == 0:
 		s.rows[r.key] = []int64{r.val}
+	case a == batcher.InsertOnly: // first wins
 	default:
 		for i := range s.rows[r.key] {
 			s.rows[r.key][i] = r.val

@@ -266,12 +266,12 @@ func (w *world) peerPublishes() {
 		w.fail("peer: %v", err)
 		return
 	}
-	if err := w.disk.PutAll(ctx, append(p.objects, c.Objects...)); err != nil {
+	if err := w.java.PutAll(ctx, append(p.objects, c.Objects...)); err != nil {
 		w.fail("peer: %v", err)
 		return
 	}
 	w.foreign[c.Snapshot.UUID] = p.effect
-	if err := w.table.Publish(ctx, c); errors.Is(err, objstore.ErrExist) {
+	if err := w.javaTable.Publish(ctx, c); errors.Is(err, objstore.ErrExist) {
 		return
 	} else if err != nil {
 		w.fail("peer: %v", err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -40,6 +41,8 @@ type world struct {
 	marks     *objstore.Mem // the instances' state folders, on one disk
 	disk      *objstore.Mem // an observer's user of the disk, without faults
 	table     *paimon.Table // the observer's
+	java      *objstore.Mem // the peers' user of the disk: it never syncs
+	javaTable *paimon.Table
 	apply     batcher.Apply
 	parted    bool
 	logs      [][]simRecord
@@ -92,7 +95,7 @@ func newWorld(seed uint64) *world {
 		seen: map[int64]string{}, bytes: map[int64][]byte{}, acked: map[string]bool{}, met: map[string]int{}, now: time.UnixMilli(1_800_000_000_000), faults: true}
 	w.disk = objstore.NewMem(objstore.MemOptions{Now: w.clock})
 	w.marks = objstore.NewMem(objstore.MemOptions{Now: w.clock})
-	w.apply = []batcher.Apply{batcher.Mirror, batcher.Mirror, batcher.Append, batcher.Upsert}[w.rng.IntN(4)]
+	w.apply = []batcher.Apply{batcher.Mirror, batcher.Mirror, batcher.Append, batcher.Upsert, batcher.InsertOnly}[w.rng.IntN(5)]
 	w.parted = w.chance(50)
 	w.keys = 1 + w.rng.IntN(12)
 	w.logs = make([][]simRecord, 1+w.rng.IntN(3))
@@ -105,7 +108,7 @@ func newWorld(seed uint64) *world {
 		err = paimon.CreateTable(context.Background(), w.disk, schema)
 	}
 	if err == nil {
-		w.table, err = paimon.OpenTable(context.Background(), w.disk, paimon.Write)
+		err = w.openTables()
 	}
 	if err != nil {
 		panic(err)
@@ -219,6 +222,14 @@ func (i *instance) Resume(_ context.Context, pos change.Positions, _ map[string]
 	return i.gen, nil
 }
 
+// Refuse implements Source: no record of the simulation is refused.
+func (i *instance) Refuse(p change.Partition, offset int64, err *change.RowError) {
+	i.w.fail("i%d refuses %s offset %d: %v", i.n, p, offset, err)
+}
+
+// Stop implements Source.
+func (i *instance) Stop() { i.reading, i.held = false, nil }
+
 // Owned implements Source.
 func (i *instance) Owned() bool { return i.believes }
 
@@ -259,7 +270,7 @@ func (i *instance) step() {
 	case w.chance(30):
 		i.a.step(Tick{})
 	}
-	if i.mem.Crashed() {
+	if i.mem != nil && i.mem.Crashed() {
 		i.crash("killed")
 	}
 }
@@ -350,14 +361,62 @@ func (w *world) report() string {
 	return fmt.Sprintf("seed %d (%s, partitioned %v, %d instances): %s\n%s", w.seed, w.apply, w.parted, len(w.instances), w.failure, strings.Join(w.trace[from:], "\n"))
 }
 
-// reopen gives the observer the disk as it is now.
+// openTables opens the table for the observer and for the peers, whose writes
+// reach the page cache and no further, as those of Paimon's Java do.
+func (w *world) openTables() (err error) {
+	if w.table, err = paimon.OpenTable(context.Background(), w.disk, paimon.Write); err != nil {
+		return err
+	}
+	w.java = w.disk.Attach(objstore.MemOptions{Now: w.clock, Fault: func(op objstore.Op) objstore.Fault {
+		return objstore.Fault{Lie: op.Kind == objstore.OpSync || op.Kind == objstore.OpSyncDir}
+	}})
+	w.javaTable, err = paimon.OpenTable(context.Background(), w.java, paimon.Write)
+	return err
+}
+
+// reopen gives everybody the disk as it is now, after an operator repaired what a
+// power cut did to peers' commits: the first that does not read any more goes, with
+// all above it. None of these may be ours.
 func (w *world) reopen() {
-	table, err := paimon.OpenTable(context.Background(), w.disk, paimon.Write)
-	if err != nil {
+	if err := w.openTables(); err != nil {
 		w.fail("the table does not open after a power cut: %v", err)
 		return
 	}
-	w.table = table
+	ctx := context.Background()
+	ids, err := paimon.ListSnapshotIDs(ctx, w.disk, w.table.Paths())
+	if err != nil {
+		w.fail("%v", err)
+		return
+	}
+	torn := slices.IndexFunc(ids, func(id int64) bool { return w.readable(ctx, id) != nil })
+	if torn < 0 {
+		return
+	}
+	w.met["torn peer commit"]++
+	w.log("the power cut tore snapshot %d of %v: %v", ids[torn], ids, w.readable(ctx, ids[torn]))
+	for _, id := range slices.Backward(ids[torn:]) {
+		if w.foreign[w.seen[id]] == nil {
+			w.fail("snapshot %d is ours, and does not survive a power cut", id)
+			return
+		}
+		_ = w.disk.Delete(ctx, w.table.Paths().Snapshot(id))
+	}
+	if torn > 0 {
+		_ = paimon.WriteLatestHint(ctx, w.disk, w.table.Paths(), ids[torn-1])
+	}
+}
+
+// readable reads everything that a snapshot names.
+func (w *world) readable(ctx context.Context, id int64) error {
+	s, err := paimon.ReadSnapshot(ctx, w.disk, w.table.Paths(), id)
+	if err != nil {
+		return err
+	}
+	st, err := w.table.State(ctx, s)
+	if err != nil {
+		return err
+	}
+	return w.table.Scan(ctx, st, paimon.ScanOptions{}, func(*types.Batch) error { return nil })
 }
 
 // forgetLost takes back what the observer knows of snapshots that a power cut

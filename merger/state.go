@@ -67,8 +67,8 @@ func (b *BatchInfo) operator() bool { return b.Op == "set" || b.Op == "skip" || 
 // changes what an older State can see.
 type State struct {
 	Phase Phase
-	// After is the phase that a backoff leads to: PhaseRecover, PhaseLook,
-	// PhaseSlot or PhasePublish.
+	// After is the phase that a backoff leads to: PhaseRecover, PhaseLook, PhaseSlot,
+	// PhasePublish, or one of those after the commit.
 	After Phase
 	// Waiting: an effect is under way and its event is due.
 	Waiting bool
@@ -98,6 +98,9 @@ type State struct {
 	Halt      *Halt
 	Txn       string // identifies the snapshot of this attempt
 }
+
+// Quiet reports whether a paused loop publishes nothing more until it is resumed.
+func (s State) Quiet() bool { return s.Paused && s.idle() }
 
 // Effects: what the core asks of the world. Those up to Wait are answered by
 // exactly one event; the others by none.
@@ -249,7 +252,11 @@ type (
 	// Synced answers Sync.
 	Synced struct{ Problem *Halt }
 	// Planned answers Plan.
-	Planned struct{ Problem *Halt }
+	Planned struct {
+		Problem *Halt
+		// Refused: a row cannot be applied, and the source was told which.
+		Refused bool
+	}
 	// Written answers Write.
 	Written struct {
 		Txn string
@@ -290,10 +297,17 @@ type (
 	// PauseAsked, ResumeAsked: an operator's commands. ResumeAsked also ends a halt.
 	PauseAsked  struct{}
 	ResumeAsked struct{}
+	// RecheckAsked: the table was changed by a command, so look at it. It ends a
+	// halt, but not a pause.
+	RecheckAsked struct{}
 	// StopAsked: finish the batch in hand and stop.
 	StopAsked struct{}
-	// SourceHalted: the source found something that must stop the pipeline.
-	SourceHalted struct{ Halt Halt }
+	// SourceHalted: the source found something that must stop the pipeline, while
+	// it read under a generation (0: while it did not read).
+	SourceHalted struct {
+		Halt       Halt
+		Generation uint64
+	}
 )
 
 // Event is one of the event types above.
@@ -319,6 +333,7 @@ func (BatchReady) event()   {}
 func (Tick) event()         {}
 func (PauseAsked) event()   {}
 func (ResumeAsked) event()  {}
+func (RecheckAsked) event() {}
 func (StopAsked) event()    {}
 func (SourceHalted) event() {}
 

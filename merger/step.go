@@ -27,7 +27,10 @@ func Step(s State, ev Event) (State, []Effect) {
 		s.Paused = true
 		return s, nil
 	case ResumeAsked:
-		return s.resumeAsked()
+		s.Paused = false
+		return s.recheck()
+	case RecheckAsked:
+		return s.recheck()
 	case StopAsked:
 		s.Stop = true
 		return s.settle()
@@ -48,7 +51,7 @@ func Step(s State, ev Event) (State, []Effect) {
 	case Synced:
 		return s.through(e.Problem, PhasePlan)
 	case Planned:
-		return s.through(e.Problem, PhaseWrite)
+		return s.planned(e)
 	case Written:
 		return s.written(e)
 	case Stilled:
@@ -118,14 +121,10 @@ func (s State) settle() (State, []Effect) {
 		return s, nil
 	}
 	switch {
-	case s.Stop && s.Batch == nil:
-		s.Phase = PhaseStopped
+	case s.Phase == PhaseStopped:
 		return s, nil
-	case s.Phase == PhaseHalted && s.Stop:
-		return s.dropBatch(State.settle)
-	case !s.Owned && s.Phase != PhaseStopped:
-		s.Phase, s.Again = PhaseStandby, false
-		return s.dropBatch(func(s State) (State, []Effect) { return s, nil })
+	case s.Stop && s.idle(), !s.Owned, s.Stop && s.Phase == PhaseHalted:
+		return s.leave()
 	case s.Again && s.Phase == PhaseIdle:
 		return s.recover()
 	case s.Trouble != nil && s.Phase == PhaseIdle && s.Batch == nil:
@@ -135,6 +134,22 @@ func (s State) settle() (State, []Effect) {
 		return s.begin(PhaseLook)
 	}
 	return s, nil
+}
+
+// idle: no batch is in hand, or one that may not be begun now.
+func (s State) idle() bool { return s.Batch == nil || s.Phase == PhaseIdle && s.Paused }
+
+// leave ends the work on the table, for good or until the group gives it back.
+// What was wrong with it is for the next owner to find.
+func (s State) leave() (State, []Effect) {
+	s.Phase = PhaseStandby
+	if s.Stop {
+		s.Phase = PhaseStopped
+	} else {
+		s.Halt = nil
+	}
+	s.Again, s.Retries = false, 0
+	return s.dropBatch(func(s State) (State, []Effect) { return s, nil })
 }
 
 // dropBatch forgets the batch in hand; the source reads it again if it matters.
@@ -174,18 +189,20 @@ func (s State) recover() (State, []Effect) {
 	return s.dropBatch(func(s State) (State, []Effect) { return s.begin(PhaseRecover) })
 }
 
+// batchReady takes a batch into hand, or sends it away. The source goes on from
+// its end all the same, so unless it is told soon anyway from where to read, it
+// is told again.
 func (s State) batchReady(b *BatchInfo) (State, []Effect) {
+	drop := []Effect{Drop{b}}
 	switch {
-	case s.Batch != nil, s.Phase == PhaseHalted, s.Phase == PhaseStopped, !s.Owned:
-		return s, []Effect{Drop{b}}
+	case s.Phase == PhaseHalted, s.Phase == PhaseStopped, !s.Owned:
+		return s, drop
+	case s.Waiting, s.Batch != nil:
+		s.Again = true
+		return s, drop
 	case b.operator():
 	case s.Positions == nil || !b.Start.SameNext(s.Positions):
-		// The source reads from somewhere else than the table stands: tell it again.
-		if s.Waiting {
-			s.Again = true
-			return s, []Effect{Drop{b}}
-		}
-		return s.with([]Effect{Drop{b}}, State.recover)
+		return s.with(drop, State.recover) // it reads from elsewhere than the table stands
 	}
 	s.Batch = b
 	return s.settle()
@@ -198,21 +215,31 @@ func (s State) tick() (State, []Effect) {
 	return s.begin(PhaseLook)
 }
 
-func (s State) resumeAsked() (State, []Effect) {
-	s.Paused = false
-	if s.Phase == PhaseHalted && !s.Waiting {
-		s.Retries = 0
-		if s.InFlight {
-			s.Halt = nil
-			return s.begin(PhaseSlot)
+// recheck looks at the table now: an operator changed something. It ends a halt
+// if its cause is gone.
+func (s State) recheck() (State, []Effect) {
+	if s.Waiting || s.Phase != PhaseHalted {
+		s, out := s.settle()
+		if len(out) > 0 {
+			return s, out
 		}
-		return s.recover()
+		return s.tick()
 	}
-	return s.settle()
+	s.Retries = 0
+	if s.InFlight {
+		s.Halt = nil
+		return s.begin(PhaseSlot)
+	}
+	return s.recover()
 }
 
 // sourceHalted: what was read before the trouble is sound and goes on first.
+// Without the table there is nothing to stop, but a group that cannot be joined
+// must show.
 func (s State) sourceHalted(h Halt) (State, []Effect) {
+	if s.Phase == PhaseStandby {
+		return s.show(h)
+	}
 	s.Trouble = &h
 	return s.settle()
 }
@@ -227,8 +254,8 @@ func (s State) halt(h Halt) (State, []Effect) {
 	}
 	s.Phase = PhaseHalted
 	return s.with(out, func(s State) (State, []Effect) {
-		if s.InFlight {
-			return s, nil
+		if s.InFlight && s.Owned && !s.Stop {
+			return s, nil // its outcome may still be learnt
 		}
 		return s.dropBatch(State.settle)
 	})
@@ -249,11 +276,27 @@ func (s State) retry(after Phase) (State, []Effect) {
 	if s.InFlight && after != PhasePublish {
 		after = PhaseSlot
 	}
+	switch {
+	case s.givesUp(after):
+		return s.dropBatch(State.settle)
+	case s.rests(after):
+		s.Phase = PhaseIdle
+		return s.settle()
+	}
 	s.Retries++
 	s.After = after
 	s.Phase, s.Waiting = PhaseBackoff, true
 	return s, []Effect{Wait{s.Retries}}
 }
+
+// givesUp: a retry is not worth waiting for, since the table is not ours any more
+// or the program ends, and nothing can have been published.
+func (s State) givesUp(after Phase) bool {
+	return !s.InFlight && !committed(after) && (!s.Owned || s.Stop)
+}
+
+// rests: a pause falls between two tries of a batch, so the next one can wait.
+func (s State) rests(after Phase) bool { return s.Paused && !s.InFlight && after == PhaseLook }
 
 // failed handles an effect that could not be done: nothing changed, try again.
 func (s State) failed(f Failed) (State, []Effect) {
@@ -265,7 +308,7 @@ func (s State) failed(f Failed) (State, []Effect) {
 	}
 	after := PhaseLook
 	switch {
-	case s.Phase == PhaseAfter, s.Phase == PhaseAck:
+	case s.committed():
 		after = s.Phase
 	case s.Batch == nil, s.Batch.Op == "start":
 		after = PhaseRecover
@@ -283,19 +326,21 @@ func (s State) failed(f Failed) (State, []Effect) {
 func (s State) abandoned() bool { return !s.Owned && !s.InFlight && !s.committed() }
 
 // committed: the batch is in the table, only the work after it is left.
-func (s State) committed() bool {
-	return s.Phase == PhaseAfter || s.Phase == PhaseHint || s.Phase == PhaseAck
-}
+func (s State) committed() bool { return committed(s.Phase) }
+
+func committed(p Phase) bool { return p == PhaseAfter || p == PhaseHint || p == PhaseAck }
 
 func (s State) waited() (State, []Effect) {
-	if !s.InFlight && s.After != PhaseAfter && s.After != PhaseAck && (!s.Owned || s.Stop) {
+	switch {
+	case s.givesUp(s.After):
 		return s.dropBatch(State.settle)
-	}
-	switch s.After {
-	case PhaseRecover:
+	case s.rests(s.After):
+		s.Phase = PhaseIdle
+		return s.settle()
+	case s.After == PhaseRecover:
 		// The source is told where to read from afterwards, so the batch goes.
 		return s.recover()
-	case PhaseLook:
+	case s.After == PhaseLook:
 		s.Attempt++
 	}
 	return s.begin(s.After)
@@ -386,6 +431,9 @@ func (s *State) adoptRecord(l Looked) {
 // recovered decides how to go on from what the table says.
 func (s State) recovered(l Looked) (State, []Effect) {
 	s.Known = l.Latest
+	if s.Stop {
+		return s.settle()
+	}
 	if l.Record == nil {
 		if l.Marker {
 			return s.halt(Halt{CodeOffsetLost, "no position record is left in the retained snapshots, although this pipeline has committed before"})
@@ -429,7 +477,7 @@ func (s State) idleLooked(l Looked) (State, []Effect) {
 			return s.settle()
 		})
 	}
-	if l.Stale {
+	if l.Stale && !s.Paused {
 		s.Batch = &BatchInfo{Start: s.Positions, Next: s.Positions, Op: "carry"}
 		s.Attempt = 1
 		s.adoptRecord(l)
@@ -450,7 +498,7 @@ func movedBack(now, before change.Positions) bool {
 }
 
 func (s State) resolved(r Resolved) (State, []Effect) {
-	if s.abandoned() {
+	if s.abandoned() || s.Stop {
 		return s.settle()
 	}
 	if r.Problem != nil {
@@ -459,8 +507,8 @@ func (s State) resolved(r Resolved) (State, []Effect) {
 	s.Epoch = 1
 	s.Topics, s.Cluster = maps.Clone(r.Topics), r.Cluster
 	s.Batch = &BatchInfo{Start: change.Positions{}, Next: r.Start, Op: "start", Topics: s.Topics, Cluster: s.Cluster}
-	s.Attempt = 1
-	return s.with([]Effect{Note{NoticeFirstStart}}, func(s State) (State, []Effect) { return s.begin(PhaseLook) })
+	s.Phase = PhaseIdle
+	return s.with([]Effect{Note{NoticeFirstStart}}, State.settle)
 }
 
 func (s State) resumed(r Resumed) (State, []Effect) {
@@ -484,6 +532,16 @@ func (s State) through(problem *Halt, next Phase) (State, []Effect) {
 		return s.halt(*problem)
 	}
 	return s.begin(next)
+}
+
+// planned: a row that cannot be applied sends everything back to the source, which
+// stops right before its record; so the table stands there when the halt shows,
+// and a command that steps over one record steps over one.
+func (s State) planned(p Planned) (State, []Effect) {
+	if p.Refused && !s.abandoned() {
+		return s.recover()
+	}
+	return s.through(p.Problem, PhaseWrite)
 }
 
 func (s State) written(w Written) (State, []Effect) {
@@ -538,6 +596,11 @@ func (s State) slot(e Slot) (State, []Effect) {
 	case SlotOther:
 		return s.again(NoticeLostRace)
 	case SlotAbsent:
+		if !s.Owned {
+			// Not ours to try again. A late arrival of the first try is a sound commit
+			// for whoever owns the table, who finds it by its fence.
+			return s.with([]Effect{Note{NoticeUnknownAbsent}}, State.leave)
+		}
 		// Nothing is there. The same bytes under the same name are safe whatever a
 		// late arrival of the first try does: one of them wins, both are ours.
 		return s.with([]Effect{Note{NoticeUnknownAbsent}}, func(s State) (State, []Effect) { return s.retry(PhasePublish) })

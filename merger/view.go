@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"applier/merger/keyindex"
 	"applier/storage/objstore"
@@ -35,9 +36,11 @@ type view struct {
 	chain *chain
 	ref   SnapRef
 	state *paimon.State
-	files map[paimon.FileKey]*dataFile
-	bySeg map[uint32]*dataFile
-	index *keyindex.Index
+	// durable is the newest snapshot that is known to survive a power cut.
+	durable SnapRef
+	files   map[paimon.FileKey]*dataFile
+	bySeg   map[uint32]*dataFile
+	index   *keyindex.Index
 	// progress of a rebuild in rows, for metrics; total 0: none under way.
 	done, total atomic.Int64
 	// duplicates counts foreign rows whose key the table already had.
@@ -64,6 +67,43 @@ func (v *view) stateOnly(ctx context.Context, to *link) (*paimon.State, error) {
 		return v.state, nil
 	}
 	return v.table.State(ctx, to.snap)
+}
+
+// secure makes the snapshot that a commit is built on durable, with those of
+// other writers below it down to the last one of ours: they may not have synced
+// anything, and a commit of ours that outlives what it stands on in a power cut
+// would leave a broken chain. It is done for every commit, with rows or without.
+func (v *view) secure(ctx context.Context, to *link) error {
+	if to == nil || v.durable == to.ref {
+		return nil
+	}
+	var foreign []*link
+	for l := to; l.own == nil && l.ref != v.durable && v.mayBeLost(l); {
+		foreign = append(foreign, l)
+		below, err := v.chain.at(ctx, l.ref.ID-1)
+		if errors.Is(err, objstore.ErrNotExist) {
+			break // the earliest
+		}
+		if err != nil {
+			return err
+		}
+		l = below
+	}
+	for _, l := range slices.Backward(foreign) {
+		if err := v.table.SyncSnapshot(ctx, l.snap); err != nil {
+			return err
+		}
+	}
+	v.durable = to.ref
+	return nil
+}
+
+// writeBack is the age from which on an operating system has long written by
+// itself what was not synced.
+const writeBack = 10 * time.Minute
+
+func (v *view) mayBeLost(l *link) bool {
+	return l.snap.TimeMillis > v.s.Now().Add(-writeBack).UnixMilli()
 }
 
 // sync brings the view to a snapshot (nil: a table without one): by the deltas
@@ -101,11 +141,6 @@ func (v *view) sync(ctx context.Context, to *link) error {
 			v.s.Log.Info("the key index cannot follow the table and is built again", "snapshot", ref.ID, "why", err)
 		}
 	}
-	if to != nil && to.own == nil {
-		if err := v.table.SyncSnapshot(ctx, to.snap); err != nil {
-			return err
-		}
-	}
 	if err := v.rebuild(ctx, st); err != nil {
 		v.drop()
 		return err
@@ -138,9 +173,6 @@ func (v *view) steps(ctx context.Context, to *link) ([]*link, error) {
 // that is neither here nor there: it is dropped.
 func (v *view) roll(ctx context.Context, steps []*link) error {
 	for _, l := range steps {
-		if err := v.table.SyncSnapshot(ctx, l.snap); err != nil {
-			return err
-		}
 		if err := v.apply(ctx, l.snap); err != nil {
 			if !errors.Is(err, keyindex.ErrLost) {
 				v.drop()

@@ -45,10 +45,7 @@ func (a *Applier) planBatch(ctx context.Context, b *batcher.Batch) (*plan, error
 	if err != nil {
 		return nil, err
 	}
-	if err := a.verifySample(ctx, p); err != nil {
-		return nil, err
-	}
-	return p, a.sendLetters(ctx, b, p)
+	return p, a.verifySample(ctx, p)
 }
 
 // boundReader gives the planner a reader with the effect's context.
@@ -61,30 +58,41 @@ func (r boundReader) ReadRows(locs []keyindex.Loc, cols []int, out *types.Batch)
 	return r.v.readRows(r.ctx, locs, cols, out)
 }
 
-// sendLetters decides about rows that turned out impossible.
-func (a *Applier) sendLetters(ctx context.Context, b *batcher.Batch, p *plan) error {
+// sendLetters decides about rows that turned out impossible. refused: the source
+// was told which record it is.
+func (a *Applier) sendLetters(ctx context.Context, b *batcher.Batch, p *plan) (refused bool, err error) {
 	if len(p.letters) == 0 {
-		return nil
+		return false, nil
+	}
+	where := func(l rowLetter) (change.Partition, int64) {
+		return b.Partitions[b.Changes.Part[l.row]], b.Changes.Offset[l.row]
 	}
 	switch a.set.OnRowError {
 	case "skip":
+		for _, l := range p.letters {
+			part, offset := where(l)
+			a.set.Log.Warn("record skipped", "partition", part.String(), "offset", offset, "err", l.err)
+		}
 		p.counts.Dropped = int64(len(p.letters))
-		return nil
+		return false, nil
 	case "dead_letter":
 		for _, l := range p.letters {
-			raw := rawOf(b, l.row)
-			part := b.Partitions[b.Changes.Part[l.row]]
-			a.letters.SendRow(ctx, part, b.Changes.Offset[l.row], raw, l.err)
-			a.obs.DeadLetter(string(l.err.Class))
+			part, offset := where(l)
+			raw := b.Changes.RawOf(l.row)
+			if raw == nil {
+				return false, &Halt{CodeRow, fmt.Sprintf("%s offset %d: %v; the record was not kept, so it cannot be sent to the dead letters", part, offset, l.err)}
+			}
+			a.letters.SendRow(ctx, part, offset, raw, l.err)
 		}
 		if err := a.letters.Flush(ctx); err != nil {
-			return &Halt{CodeDeadLetter, err.Error()}
+			return false, &Halt{CodeDeadLetter, err.Error()}
 		}
 		p.counts.Letters = int64(len(p.letters))
-		return nil
+		return false, nil
 	}
-	l := p.letters[0]
-	return &Halt{CodeRow, fmt.Sprintf("%s offset %d: %v", b.Partitions[b.Changes.Part[l.row]], b.Changes.Offset[l.row], l.err)}
+	part, offset := where(p.letters[0])
+	a.src.Refuse(part, offset, p.letters[0].err)
+	return true, nil
 }
 
 // verifySample reads the key of some matched rows back before they are marked:
@@ -128,7 +136,11 @@ func (a *Applier) write(ctx context.Context, e Write) (Event, error) {
 	a.attempt = at
 	var objects []objstore.Object
 	ch := paimon.Changes{}
-	base, err := a.view.stateOnly(ctx, a.baseLink(e.Base))
+	to, err := a.baseLink(ctx, e.Base)
+	if err != nil {
+		return nil, err
+	}
+	base, err := a.view.stateOnly(ctx, to)
 	if err != nil {
 		return nil, err
 	}
@@ -177,11 +189,16 @@ func (a *Applier) write(ctx context.Context, e Write) (Event, error) {
 	return Written{Txn: txn}, failpoint.Hit("commit/stage")
 }
 
-func (a *Applier) baseLink(ref SnapRef) *link {
+// baseLink returns the snapshot that an attempt is built on; nil for none.
+func (a *Applier) baseLink(ctx context.Context, ref SnapRef) (*link, error) {
 	if ref.ID == 0 {
-		return nil
+		return nil, nil
 	}
-	return a.chain.seen[ref.ID]
+	l, err := a.chain.at(ctx, ref.ID)
+	if err == nil && l.ref != ref {
+		err = fmt.Errorf("snapshot %d was replaced since it was looked at", ref.ID)
+	}
+	return l, err
 }
 
 // operation names a snapshot with rows; empty commits have none.
@@ -316,8 +333,8 @@ func (a *Applier) record(e Write, txn string, p *plan) *Record {
 	r := &Record{Version: RecordVersion, Seq: e.Seq, Txn: txn, Base: e.Base.Ident, Epoch: e.Epoch, Owner: a.set.Instance,
 		Config: a.config, Table: a.identity, Cluster: e.Cluster, Op: e.Batch.Op, Chain: e.Chain, Gaps: e.Gaps}
 	r.setPositions(e.Batch.Next, e.Topics)
-	r.setRange(e.Batch.Start, e.Batch.Next)
 	if b := a.batch; b != nil && e.Batch.Op == "" {
+		r.setRange(e.Batch.Start, e.Batch.Next)
 		r.In, r.DeadLetter = b.Counts.Records, b.Counts.DeadLetters+p.counts.Letters
 		r.Inserted, r.Updated, r.Deleted, r.Unchanged = p.counts.Inserted, p.counts.Updated, p.counts.Deleted, p.counts.Unchanged
 		r.Chain = chainHash(e.Chain, b.Digest)
@@ -330,6 +347,7 @@ func (a *Applier) advance(at *attempt) error {
 	c := at.commit
 	ref := SnapRef{c.Snapshot.ID, c.Snapshot.UUID}
 	a.chain.forget(ref.ID + 1)
+	a.view.durable = ref
 	if a.view.enc == nil || at.plan == nil {
 		if a.view.state != nil {
 			a.view.ref, a.view.state = ref, c.State
@@ -413,15 +431,4 @@ func (v *view) liveEntries() (files int, rows, deleted int64) {
 		}
 	}
 	return files, rows - deleted, deleted
-}
-
-// rawOf returns the kept record of a row that cannot be applied, or of the
-// change below it that is to blame.
-func rawOf(b *batcher.Batch, row int) *change.RawRecord {
-	for r := int32(row); r >= 0; r = b.Prev[r] {
-		if raw := b.Changes.RawOf(int(r)); raw != nil {
-			return raw
-		}
-	}
-	return &change.RawRecord{}
 }
