@@ -47,7 +47,7 @@ type Options struct {
 	Build metrics.Build
 	// Kafka overrides how brokers are dialled.
 	Kafka func(*ingest.ClientOptions)
-	// SessionTimeout of consumer groups; zero is the client's default.
+	// SessionTimeout of consumer groups; zero is the configuration's.
 	SessionTimeout time.Duration
 	// Committed is called after each commit (the demo prints it).
 	Committed func(pipeline string, c merger.Commit)
@@ -77,6 +77,9 @@ func New(cfg *config.Config, o Options) (*App, error) {
 		a.log.Warn("kafka.tls.insecure: the brokers' certificates are not verified")
 	}
 	a.fetchBytes = fetchBytes(int64(cfg.Memory), len(cfg.Pipelines))
+	if a.sessionTimeout == 0 {
+		a.sessionTimeout = cfg.Kafka.SessionTimeout
+	}
 	if a.catalog, err = newCatalog(cfg, a.observeStore); err != nil {
 		return nil, err
 	}

@@ -75,8 +75,8 @@ func (o owner) Revoked() {
 }
 
 // Halted implements ingest.Owner.
-func (o owner) Halted(p ingest.Problem) {
-	o.p.applier.Post(merger.SourceHalted{Halt: merger.Halt{Code: merger.Code(p.Code), Facts: p.Facts}})
+func (o owner) Halted(p ingest.Problem, generation uint64) {
+	o.p.applier.Post(merger.SourceHalted{Halt: merger.Halt{Code: merger.Code(p.Code), Facts: p.Facts}, Generation: generation})
 }
 
 // source is the commit loop's view of the consumer.
@@ -104,6 +104,14 @@ func (s source) Resume(ctx context.Context, pos change.Positions, topics map[str
 	generation, err := s.p.consumer.Resume(ctx, pos, topics, cluster)
 	return generation, asHalt(err)
 }
+
+// Refuse implements merger.Source.
+func (s source) Refuse(p change.Partition, offset int64, err *change.RowError) {
+	s.p.consumer.Refuse(p, offset, err)
+}
+
+// Stop implements merger.Source.
+func (s source) Stop() { s.p.consumer.Stop() }
 
 // Owned implements merger.Source.
 func (s source) Owned() bool { return s.p.consumer.Owned() }

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
@@ -76,10 +77,23 @@ func (o observer) Committed(c merger.Commit) {
 	} else {
 		o.m.Pipeline.Committed(o.p.name, o.p.target, c.Snapshot, time.Time{}, time.Time{})
 	}
-	o.log.Info("committed", "snapshot", c.Snapshot, "records", c.Batch.Counts.Records, "inserted", c.Counts.Inserted, "updated", c.Counts.Updated,
+	args := []any{"snapshot", c.Snapshot, "records", c.Batch.Counts.Records, "inserted", c.Counts.Inserted, "updated", c.Counts.Updated,
 		"deleted", c.Counts.Deleted, "collapsed", c.Batch.Counts.Collapsed, "reason", string(c.Batch.Reason), "attempts", c.Attempts,
-		"bytes", c.Bytes.Data+c.Bytes.Vectors+c.Bytes.Metadata, "duration_seconds", c.Took.Seconds())
+		"bytes_data", c.Bytes.Data, "bytes_dv", c.Bytes.Vectors, "bytes_metadata", c.Bytes.Metadata, "duration_seconds", c.Took.Seconds()}
+	if o.log.Enabled(context.Background(), slog.LevelDebug) {
+		args = append(args, stages(c.Stages))
+	}
+	o.log.Info("committed", args...)
 	o.p.committed(c)
+}
+
+// stages says how many seconds each step of a commit took.
+func stages(took map[string]time.Duration) slog.Attr {
+	var steps []any
+	for _, name := range sortedKeys(took) {
+		steps = append(steps, slog.Float64(name, took[name].Seconds()))
+	}
+	return slog.Group("stages", steps...)
 }
 
 // Halted implements merger.Observer.

@@ -32,7 +32,7 @@ func openTable(ctx context.Context, c *catalog.FileSystem, p *config.Pipeline, k
 		return t, err
 	}
 	if p.Create == nil {
-		return nil, fmt.Errorf("table %s does not exist; create it, or let the pipeline do so by these lines:\n  create:\n    partition_by: []", p.Target.Table)
+		return nil, fmt.Errorf("table %s does not exist; create it, or let the pipeline do so by this line:\n  create: {}", p.Target.Table)
 	}
 	schema, err := newSchema(ctx, p, kafka)
 	if err != nil {
