@@ -31,12 +31,6 @@ func (s *Summer) Add(row []byte) {
 	s.sum += xxhash.Sum64(row)
 }
 
-// AddHash counts a row by the XXH64 of its text.
-func (s *Summer) AddHash(h uint64) {
-	s.rows++
-	s.sum += h
-}
-
 // Remove takes back one row's text: a model can follow a table's changes.
 func (s *Summer) Remove(row []byte) {
 	s.rows--

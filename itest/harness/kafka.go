@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -91,8 +90,7 @@ func startKafka(opts KafkaOptions, dir string) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	id := uuid.New()
-	c := &Cluster{ID: clusterID(id), opts: opts, part: p, dir: dir}
+	c := &Cluster{ID: newClusterID(), opts: opts, part: p, dir: dir}
 	for range max(1, opts.Nodes) {
 		n := &kafkaNode{}
 		for _, port := range []*int{&n.port, &n.secure, &n.controller} {

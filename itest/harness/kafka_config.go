@@ -10,8 +10,16 @@ import (
 	"github.com/google/uuid"
 )
 
-// clusterID is Kafka's text of a UUID: URL-safe base64 without padding.
-func clusterID(id uuid.UUID) string { return base64.RawURLEncoding.EncodeToString(id[:]) }
+// newClusterID is Kafka's text of a random UUID: URL-safe base64 without padding.
+// One that begins with a hyphen would be an option to Kafka's own format tool.
+func newClusterID() string {
+	for {
+		id := uuid.New()
+		if s := base64.RawURLEncoding.EncodeToString(id[:]); s[0] != '-' {
+			return s
+		}
+	}
+}
 
 // properties makes a node's server.properties, and what else its format command
 // needs (SCRAM users).
@@ -51,6 +59,7 @@ func (c *Cluster) properties(i int, dir string) (props map[string]string, format
 		"controller.quorum.election.timeout.ms": "700",
 		"controlled.shutdown.retry.backoff.ms":  "500",
 		"group.initial.rebalance.delay.ms":      "0",
+		"group.min.session.timeout.ms":          "1000", // tests kill members often
 		"auto.create.topics.enable":             "false",
 		"log.retention.check.interval.ms":       "1000", // retention is tested
 		"log.segment.delete.delay.ms":           "1000",

@@ -5,8 +5,6 @@ import (
 	"math/bits"
 	"strconv"
 
-	"github.com/cespare/xxhash/v2"
-
 	"applier/storage/types"
 )
 
@@ -106,23 +104,43 @@ func (l MergeLoad) Batch(number int64) []int64 {
 	return ids
 }
 
-// Expected returns the digest of the table after a number of batches. It keeps
-// two bytes a row and makes each row's text once.
-func (l MergeLoad) Expected(batches int64) Digest {
+// Base returns the sum of the table as loaded.
+func (l MergeLoad) Base() Summer {
+	var s Summer
+	var buf []byte
+	for id := range l.TargetRows {
+		buf = l.Row(id, 0).AppendJSON(buf[:0])
+		s.Add(buf)
+	}
+	return s
+}
+
+// Follow brings the sum of the loaded table to the one after a number of batches.
+// It keeps two bytes a row.
+func (l MergeLoad) Follow(s *Summer, batches int64) {
 	if bits.Len64(uint64(batches)) > 16 {
 		panic("too many batches")
 	}
 	version := make([]uint16, l.TargetRows+batches*(l.BatchRows/10))
+	current := l.TargetRows
+	var buf []byte
 	for k := int64(1); k <= batches; k++ {
 		for _, id := range l.Batch(k) {
+			if id < current {
+				buf = l.Row(id, int64(version[id])).AppendJSON(buf[:0])
+				s.Remove(buf)
+			}
 			version[id] = uint16(k)
+			buf = l.Row(id, k).AppendJSON(buf[:0])
+			s.Add(buf)
 		}
+		current += l.BatchRows / 10
 	}
-	var s Summer
-	var buf []byte
-	for id, v := range version {
-		buf = l.Row(int64(id), int64(v)).AppendJSON(buf[:0])
-		s.AddHash(xxhash.Sum64(buf))
-	}
+}
+
+// Expected returns the digest of the table after a number of batches.
+func (l MergeLoad) Expected(batches int64) Digest {
+	s := l.Base()
+	l.Follow(&s, batches)
 	return s.Digest()
 }

@@ -21,6 +21,11 @@ final class Filters {
     return all.isEmpty() ? null : PredicateBuilder.and(all);
   }
 
+  /** The columns that the conditions name, in table order. */
+  static int[] columns(Args a, RowType t) {
+    return a.list("where").stream().mapToInt(o -> t.getFieldIndex(Args.of(o).str("column"))).distinct().sorted().toArray();
+  }
+
   private static Predicate one(Args c, RowType t, PredicateBuilder b) {
     int i = t.getFieldIndex(c.str("column"));
     if (i < 0) throw new IllegalArgumentException("no column " + c.str("column"));

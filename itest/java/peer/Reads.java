@@ -46,7 +46,7 @@ final class Reads {
     long limit = a.num("limit", Long.MAX_VALUE);
     Seen seen = scan(a, text -> {
       if (rows.size() < limit) rows.add(new Json.Raw(text.toString()));
-    });
+    }, false);
     List<Object> columns = new ArrayList<>();
     for (int i : seen.columns) columns.add(seen.type.getFieldNames().get(i));
     Map<String, Object> r = answer(seen);
@@ -55,9 +55,10 @@ final class Reads {
     return r;
   }
 
+  /** Of the rows that are counted only the conditions' columns are read. */
   Map<String, Object> count(Args a) throws Exception {
     long[] n = {0};
-    Seen seen = scan(a, text -> n[0]++);
+    Seen seen = scan(a, text -> n[0]++, true);
     Map<String, Object> r = answer(seen);
     r.put("count", n[0]);
     return r;
@@ -65,7 +66,7 @@ final class Reads {
 
   Map<String, Object> digest(Args a) throws Exception {
     Digest d = new Digest();
-    Seen seen = scan(a, d::add);
+    Seen seen = scan(a, d::add, false);
     Map<String, Object> r = answer(seen);
     r.put("count", d.rows());
     r.put("digest", d.hex());
@@ -83,7 +84,7 @@ final class Reads {
    * Reads every row's text. With a condition and "pushdown" (the default) Paimon prunes by partition and
    * statistics and filters the rest itself; with "pushdown":false the same condition is tested on every row.
    */
-  private Seen scan(Args a, Consumer<Text> sink) throws Exception {
+  private Seen scan(Args a, Consumer<Text> sink, boolean counting) throws Exception {
     Table t = warehouse.table(a);
     Seen s = new Seen();
     s.type = t.rowType();
@@ -97,6 +98,12 @@ final class Reads {
       s.columns = Rows.all(s.type);
     } else if (pushdown) {
       rb.withFilter(where);
+      if (counting) {
+        s.columns = Filters.columns(a, s.type);
+        rb.withProjection(s.columns);
+        s.type = rb.readType();
+        s.columns = Rows.all(s.type);
+      }
     }
     Rows texts = new Rows(s.type, s.columns);
     TableRead read = where != null && pushdown ? rb.newRead().executeFilter() : rb.newRead();
