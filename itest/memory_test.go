@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"applier/itest/harness"
 )
@@ -32,4 +33,71 @@ func TestMemoryGroup_KillsWhatUsesTooMuch(t *testing.T) {
 			require.LessOrEqual(t, peak, int64(64<<20))
 		})
 	}
+}
+
+// TestMemoryGroup_TheDaemonStaysWithinItsLimit runs the daemon with memory: 256MiB
+// inside a group that kills it a little above that, through an index of 1.5 million
+// keys that grows from nothing, and again through its rebuild.
+func TestMemoryGroup_TheDaemonStaysWithinItsLimit(t *testing.T) {
+	topic := newTopic(t, 1)
+	r := newRig(t, "", pipe{Topic: topic, More: "create: { types: { id: BIGINT, v: STRING } }\nbatch: { rows: 50000, interval: 1s, idle_flush: 200ms }"})
+	r.configure("memory: 256MiB")
+	g := harness.NewMemoryGroup(t, 288<<20)
+	p := r.start(harness.Run{Memory: g})
+	const chunk = 100_000
+	for from := 0; from < 15*chunk; from += chunk {
+		recs := make([]*kgo.Record, chunk)
+		for i := range recs {
+			id := (from + i) * 7919 % (15 * chunk)
+			recs[i] = put(topic, 0, row(id, "some text of an ordinary length"))
+		}
+		r.kafka.Produce(t, recs...)
+	}
+	r.waitApplied(p)
+	n, err := harness.Java(t).Count(t.Context(), r.ref(), harness.Query{})
+	require.NoError(t, err)
+	require.EqualValues(t, 15*chunk, n)
+	harness.MustStop(t, p)
+
+	again := r.start(harness.Run{Memory: g})
+	r.kafka.Produce(t, put(topic, 0, row(3, "rebuilt")))
+	r.waitApplied(again)
+	status, ok := r.status()
+	require.True(t, ok)
+	require.EqualValues(t, 15*chunk, status["p"].Index.Keys)
+	harness.MustStop(t, again)
+	kills, err := g.OOMKills()
+	require.NoError(t, err)
+	require.Zero(t, kills)
+	peak, err := g.Peak()
+	require.NoError(t, err)
+	t.Logf("peak %d MiB", peak>>20)
+}
+
+// TestMemoryGroup_AnIndexThatDoesNotFitIsRefusedWithItsNumber: a table whose keys
+// need more than memory gives I-MEMORY, and the process lives on.
+func TestMemoryGroup_AnIndexThatDoesNotFitIsRefusedWithItsNumber(t *testing.T) {
+	topic := newTopic(t, 1)
+	r := newRig(t, "", pipe{Topic: topic, Key: "[id, v]", More: "create: { types: { id: BIGINT, v: STRING } }\nbatch: { rows: 100000, interval: 1s, idle_flush: 200ms }"})
+	const rows = 1_500_000
+	for from := 0; from < rows; from += 100_000 {
+		recs := make([]*kgo.Record, 100_000)
+		for i := range recs {
+			recs[i] = put(topic, 0, row(from+i, "a key of two columns"))
+		}
+		r.kafka.Produce(t, recs...)
+	}
+	r.configure("memory: 1GiB")
+	p := r.start()
+	r.waitApplied(p)
+	harness.MustStop(t, p)
+	r.configure("memory: 64MiB")
+	g := harness.NewMemoryGroup(t, 128<<20)
+	p = r.start(harness.Run{Memory: g})
+	s := r.waitHalt(p, "I-MEMORY")
+	require.Regexp(t, `\d+ ?[KMG]iB`, s.Halt.Message)
+	harness.MustStop(t, p)
+	kills, err := g.OOMKills()
+	require.NoError(t, err)
+	require.Zero(t, kills)
 }

@@ -293,8 +293,8 @@ func (v *view) register(e *manifest.Entry) (*dataFile, error) {
 // accept refuses files that this version cannot change.
 func (v *view) accept(e *manifest.Entry) error {
 	switch {
-	case e.File.SchemaID != v.table.Schema().ID:
-		return &Halt{CodeSchema, fmt.Sprintf("data file %s was written with schema %d, the table has %d", e.File.Name, e.File.SchemaID, v.table.Schema().ID)}
+	case e.File.SchemaID > v.table.Schema().ID: // files of older ones are cast when they are read
+		return &Halt{CodeSchema, fmt.Sprintf("data file %s was written with schema %d, this pipeline works with schema %d; it takes the new one at `applier resume`", e.File.Name, e.File.SchemaID, v.table.Schema().ID)}
 	case e.File.ExternalPath != nil:
 		return &Halt{CodeOptions, fmt.Sprintf("data file %s lies outside of the table's folder", e.File.Name)}
 	case e.Bucket != 0 || e.TotalBuckets > 0:

@@ -1,0 +1,144 @@
+//go:build itest
+
+package itest
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"applier/itest/harness"
+)
+
+// TestGolden_CopiesAreChangedByUsByJavaAndByUsAgain takes every golden table that
+// this program writes: we delete a key and bring its row back, Java deletes and
+// inserts and compacts, and we change it again. All readers see the model's rows
+// after each step. Tables that it does not write are refused by name and stay as
+// they are.
+func TestGolden_CopiesAreChangedByUsByJavaAndByUsAgain(t *testing.T) {
+	written := 0
+	for _, fixture := range goldenFixtures(t) {
+		for _, ref := range goldenTables(t, fixture) {
+			t.Run(ref.Table, func(t *testing.T) {
+				if changeGolden(t, ref) {
+					written++
+				}
+			})
+		}
+	}
+	require.GreaterOrEqual(t, written, 12, "too few of the golden tables are written")
+}
+
+// keyColumn is the first column that can serve as a merge key of a test.
+var keyColumn = regexp.MustCompile(`^(TINYINT|SMALLINT|INT|BIGINT|STRING|VARCHAR\(\d+\))( NOT NULL)?$`)
+
+func changeGolden(t *testing.T, golden harness.Ref) bool {
+	warehouse := filepath.Join(t.TempDir(), "warehouse")
+	ref := harness.Ref{Warehouse: warehouse, Table: golden.Table}
+	require.NoError(t, os.CopyFS(tableDir(ref), os.DirFS(tableDir(golden))))
+	java := harness.Java(t)
+	spec, err := java.Schema(t.Context(), ref)
+	require.NoError(t, err)
+	key, binary := "", []string(nil)
+	m := newModel(nil, nil)
+	for _, c := range spec.Columns {
+		m.columns = append(m.columns, c.Name)
+		if key == "" && keyColumn.MatchString(strings.ToUpper(c.Type)) {
+			key = c.Name
+		}
+		if strings.Contains(strings.ToUpper(c.Type), "BINARY") || strings.HasPrefix(strings.ToUpper(c.Type), "BYTES") {
+			binary = append(binary, c.Name)
+		}
+	}
+	require.NotEmpty(t, key, "columns %v", spec.Columns)
+	m.key = []string{key}
+	topic := newTopic(t, 1)
+	r := newRig(t, warehouse, pipe{Topic: topic, Table: ref.Table, Key: `["` + key + `"]`})
+	if code, output := r.command("validate", "--online"); code != 0 {
+		require.Regexp(t, `table refused: `, output)
+		t.Log(strings.TrimSpace(output))
+		return false
+	}
+	rows, err := java.Read(t.Context(), ref, harness.Query{})
+	require.NoError(t, err)
+	m.insert(rows.Texts()...)
+
+	g := &goldenChange{rig: r, m: m, key: key, binary: binary}
+	g.ours(0)
+	if text, k, ok := g.row(1); ok {
+		do(t, java, ref, harness.DeleteKeys([]string{key}, []any{json.RawMessage(k)}))
+		do(t, java, ref, harness.InsertRows(text))
+		g.m.remove(`{"` + key + `":` + k + `}`)
+		g.m.insert(text)
+		r.holds(m)
+	}
+	do(t, java, ref, harness.CompactFull())
+	r.holds(m)
+	g.ours(1)
+	return true
+}
+
+type goldenChange struct {
+	*rig
+	m      *model
+	key    string
+	binary []string
+}
+
+// value is a row's text as a record: judges print binaries in hex, JSON records
+// carry base64.
+func (g *goldenChange) value(text string) string {
+	cells := map[string]json.RawMessage{}
+	require.NoError(g.t, json.Unmarshal([]byte(text), &cells))
+	for _, c := range g.binary {
+		if b, err := hex.DecodeString(strings.Trim(string(cells[c]), `"`)); err == nil && string(cells[c]) != "null" {
+			cells[c], _ = json.Marshal(b)
+		}
+	}
+	out, err := json.Marshal(cells)
+	require.NoError(g.t, err)
+	return string(out)
+}
+
+// row is the n-th row that has a key, with the text of the key.
+func (g *goldenChange) row(n int) (text, key string, ok bool) {
+	for _, text := range g.m.texts() {
+		k := parseRow(text)[g.key]
+		if k == "null" {
+			continue
+		}
+		if n == 0 {
+			return text, k, true
+		}
+		n--
+	}
+	return "", "", false
+}
+
+// ours deletes the rows of a key, and brings one of them back in a later batch.
+func (g *goldenChange) ours(n int) {
+	text, k, ok := g.row(n)
+	if !ok {
+		return
+	}
+	topic := g.pipes[0].Topic
+	for _, rec := range []*kgo.Record{del(topic, 0, `{"`+g.key+`":`+k+`}`), put(topic, 0, g.value(text))} {
+		if rec.Value == nil {
+			g.m.apply(rec)
+		} else {
+			g.m.upsert(text)
+		}
+		g.kafka.Produce(g.t, rec)
+		p := g.start()
+		g.waitApplied(p)
+		harness.MustStop(g.t, p)
+		g.holds(g.m)
+	}
+}
