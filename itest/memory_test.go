@@ -94,7 +94,7 @@ func TestMemoryGroup_AnIndexThatDoesNotFitIsRefusedWithItsNumber(t *testing.T) {
 	r.configure("memory: 64MiB")
 	g := harness.NewMemoryGroup(t, 128<<20)
 	p = r.start(harness.Run{Memory: g})
-	s := r.waitHalt(p, "I-MEMORY")
+	s := r.waitHalt(p, "I-MEMORY") // at the start, without a record
 	require.Regexp(t, `\d+ ?[KMG]iB`, s.Halt.Message)
 	harness.MustStop(t, p)
 	kills, err := g.OOMKills()

@@ -53,6 +53,7 @@ type Commit struct {
 	Op       string
 	Snapshot int64
 	Counts   Counts
+	Holes    HoleCounts
 	Bytes    CommitBytes
 	Attempts int
 	Took     time.Duration // from the batch's arrival at the loop
@@ -86,11 +87,9 @@ type Status struct {
 	Rebuild    float64 // progress of an index rebuild, 0..1; 1 when there is none
 	IndexKeys  int64
 	IndexBytes int64
-	Files      int
-	LiveRows   int64
-	Deleted    int64
-	Behind     int64 // snapshots above the pinned one
+	Behind     int64 // snapshots above the pinned one; 0 without a pin
 	Duplicates int64 // foreign rows whose key the table already had
+	Figures
 }
 
 // Applier runs the commit loop of one pipeline: it performs what the core asks.
@@ -120,9 +119,11 @@ type Applier struct {
 	identifier     int64
 	batchIDs       uint64
 	acceptTwoParts bool
-	committed      bool // at least once
-	pinned, marked bool // the marks are known to be there, durably
-	missing        int  // consecutive "file not found" of the attempts for a batch
+	committed      bool  // at least once
+	pinned, marked bool  // the marks are known to be there, durably
+	pinnedAt       int64 // snapshot that the consumer file names; 0 unknown
+	earliest       int64 // snapshot, at the last look
+	missing        int   // consecutive "file not found" of the attempts for a batch
 	halts          uint64
 	failure        error // of the last effect that failed
 	taken          time.Time
@@ -176,7 +177,11 @@ func New(ctx context.Context, s Settings, d Deps) (*Applier, error) {
 	}
 	a.writer, err = d.Table.NewDataFileWriter(paimon.WriterSettings{KeyColumns: s.Key, TargetBytes: s.TargetFileBytes,
 		Concurrency: s.EncodeConcurrency, Now: s.Now, NewUUID: s.UUID})
-	return a, err
+	if err != nil {
+		return nil, err
+	}
+	a.publish() // a loop that waits for the group has a status too
+	return a, nil
 }
 
 func (a *Applier) preparePlanner() error {
@@ -289,7 +294,13 @@ func (a *Applier) publish() {
 	if a.view.index != nil {
 		st := a.view.index.Stats()
 		s.IndexKeys, s.IndexBytes = st.Live, st.Bytes
-		s.Files, s.LiveRows, s.Deleted = a.view.liveEntries()
+		s.Figures = a.view.figures()
+	}
+	if a.earliest > 0 {
+		s.Snapshots = s.Snapshot.ID - a.earliest + 1
+	}
+	if a.set.Pin && a.pinnedAt > 0 {
+		s.Behind = max(s.Snapshot.ID-a.pinnedAt, 0)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -573,6 +584,11 @@ func (a *Applier) do(ctx context.Context, eff Effect) (Event, error) {
 		pos, topics, cluster, err := a.src.ResolveStart(ctx)
 		return Resolved{Start: pos, Topics: topics, Cluster: cluster}, err
 	case Resume:
+		// The index is built before anything is read: one that does not fit is
+		// refused at the start and not with the first record.
+		if err := a.sync(ctx, Sync{To: a.state.Known, Batch: &BatchInfo{}}); err != nil {
+			return nil, err
+		}
 		generation, err := a.src.Resume(ctx, e.Positions, e.Topics, e.Cluster)
 		if err == nil {
 			a.generation = generation
@@ -661,6 +677,7 @@ func (a *Applier) acknowledge(e Acknowledge) error {
 		c.Took = a.set.Now().Sub(a.taken)
 		c.Batch = a.batch
 		c.Counts = a.attempt.plan.counts
+		c.Holes = a.attempt.plan.holes
 		if a.batch.Counts.TwoPartitions > 0 {
 			a.acceptTwoParts = false // it was accepted once
 		}

@@ -219,6 +219,9 @@ func (pl *planner) writeFolded(st *keyState, old int) {
 		if x.from == nil && !x.none && old >= 0 {
 			x = pl.carriedCell(old, c)
 		}
+		if st.last >= 0 && c != pl.deletedAt && pl.batch.Changes.Cols[c].Hole(st.last) {
+			pl.p.holes.count(x, x.from != nil || x.none)
+		}
 		switch {
 		case c == pl.deletedAt:
 			pl.appendDeletedAt(v, st.last)

@@ -32,6 +32,7 @@ func (a *Applier) look(ctx context.Context, e Look) (Event, error) {
 		return Looked{Problem: halt}, err
 	}
 	l := Looked{KnownIntact: a.intact(ctx, e.Known, w)}
+	a.earliest = w.earliest
 	if w.latest != nil {
 		l.Latest = w.latest.ref
 	}

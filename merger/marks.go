@@ -27,6 +27,7 @@ func (a *Applier) marks(ctx context.Context, record SnapRef) (marked, pinned boo
 	consumer := err == nil
 	marked = consumer || a.markedLocally()
 	a.pinned = a.pinned && consumer
+	a.pinnedAt = next
 	pinned = !a.set.Pin || consumer && next == record.ID
 	if err != nil && !errors.Is(err, objstore.ErrNotExist) {
 		a.set.Log.Warn("cannot read the consumer pin", "err", err)
@@ -58,6 +59,8 @@ func (a *Applier) mark(at SnapRef) {
 		}
 		if err != nil {
 			a.set.Log.Warn("cannot move the consumer pin; foreign expiry could remove the position record", "err", err)
+		} else {
+			a.pinnedAt = at.ID
 		}
 	}
 	if a.set.Marks == nil || a.marked {

@@ -30,6 +30,7 @@ type plan struct {
 	out     *types.Batch        // rows to write
 	deletes map[uint32][]uint32 // segment → positions, ascending, no doubles
 	counts  Counts
+	holes   HoleCounts
 	letters []rowLetter // in the order of the batch
 }
 

@@ -191,8 +191,10 @@ func (i *instance) fault(op objstore.Op) objstore.Fault {
 		w.met["crash in "+string(op.Kind)]++
 		return objstore.Fault{Crash: true, Applied: w.chance(50)}
 	case x < 14:
+		w.log("i%d: %s fails", i.n, op)
 		return objstore.Fault{Err: syscall.EIO}
 	case x < 18:
+		w.log("i%d: no space for %s", i.n, op)
 		return objstore.Fault{Err: syscall.ENOSPC}
 	case op.Kind == objstore.OpLink && x < 300:
 		w.log("i%d: %s applied but reported as failed", i.n, op)

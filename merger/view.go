@@ -46,6 +46,9 @@ type view struct {
 	// duplicates counts foreign rows whose key the table already had.
 	duplicates int64
 	rebuilt    func(rows int64)
+	// counted are the figures of the snapshot figuresOf.
+	counted   Figures
+	figuresOf SnapRef
 }
 
 // drop forgets the index; the next sync builds another one.
@@ -82,7 +85,11 @@ func (v *view) secure(ctx context.Context, to *link) error {
 		foreign = append(foreign, l)
 		below, err := v.chain.at(ctx, l.ref.ID-1)
 		if errors.Is(err, objstore.ErrNotExist) {
-			break // the earliest
+			// The earliest: what expired snapshots added is in it, durable or not.
+			if err := v.table.SyncLive(ctx, l.snap, v.s.Now().Add(-writeBack-anyZone).UnixMilli()); err != nil {
+				return err
+			}
+			break
 		}
 		if err != nil {
 			return err
@@ -101,6 +108,10 @@ func (v *view) secure(ctx context.Context, to *link) error {
 // writeBack is the age from which on an operating system has long written by
 // itself what was not synced.
 const writeBack = 10 * time.Minute
+
+// anyZone covers what a data file's creation time, a local wall clock read as if
+// it were UTC, may be off by.
+const anyZone = 26 * time.Hour
 
 func (v *view) mayBeLost(l *link) bool {
 	return l.snap.TimeMillis > v.s.Now().Add(-writeBack).UnixMilli()

@@ -420,15 +420,3 @@ func (v *view) encodeRows(k *types.Keys, out *types.Batch, rows []uint32) {
 		from = to
 	}
 }
-
-// liveEntries reports the live files for status and metrics.
-func (v *view) liveEntries() (files int, rows, deleted int64) {
-	for _, f := range v.bySeg {
-		files++
-		rows += f.entry.File.Rows
-		if f.vector != nil {
-			deleted += int64(f.vector.GetCardinality())
-		}
-	}
-	return files, rows - deleted, deleted
-}

@@ -24,6 +24,8 @@ type files struct {
 
 	mu    sync.Mutex
 	known map[string]folderID // folders whose entries up to the root are known durable
+	// unsynced are objects whose fsync failed: another one proves nothing.
+	unsynced map[string]bool
 }
 
 // watch starts the clock of one call; the returned function reports it.

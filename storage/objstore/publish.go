@@ -59,13 +59,8 @@ func (b *files) Sync(ctx context.Context, keys ...string) (err error) {
 		if err := start(ctx, key); err != nil {
 			return err
 		}
-		if err := b.fs.syncFile(key); err != nil {
-			// After a failed fsync the system may hold the pages for clean, and the
-			// next one would succeed without having written them: only contents
-			// written anew can still become durable.
-			if e := b.renew(key); e != nil {
-				return failed("syncing", key, errors.Join(err, e))
-			}
+		if err := b.syncObject(key); err != nil {
+			return failed("syncing", key, err)
 		}
 		folders[folderOf(key)] = true
 	}
@@ -74,6 +69,34 @@ func (b *files) Sync(ctx context.Context, keys ...string) (err error) {
 			return fmt.Errorf("syncing %q: %w", dir, err)
 		}
 	}
+	return nil
+}
+
+// syncObject makes the contents of an object durable. After a failed fsync the
+// system may hold the pages for clean, and the next one would succeed without
+// having written them: only contents written anew can still become durable.
+func (b *files) syncObject(key string) error {
+	b.mu.Lock()
+	unsynced := b.unsynced[key]
+	b.mu.Unlock()
+	var err error
+	if !unsynced {
+		if err = b.fs.syncFile(key); err == nil {
+			return nil
+		}
+		b.mu.Lock()
+		if b.unsynced == nil {
+			b.unsynced = map[string]bool{}
+		}
+		b.unsynced[key] = true
+		b.mu.Unlock()
+	}
+	if e := b.renew(key); e != nil {
+		return errors.Join(err, e)
+	}
+	b.mu.Lock()
+	delete(b.unsynced, key)
+	b.mu.Unlock()
 	return nil
 }
 

@@ -32,6 +32,36 @@ func (t *Table) SyncSnapshot(ctx context.Context, s *Snapshot) error {
 	return nil
 }
 
+// SyncLive makes all data files that a snapshot holds durable, whoever added them:
+// for a snapshot whose predecessors have expired. Files created before since, in
+// epoch milliseconds, are left out.
+func (t *Table) SyncLive(ctx context.Context, s *Snapshot, since int64) error {
+	st, err := t.State(ctx, s)
+	if err != nil {
+		return err
+	}
+	files, err := t.Files(ctx, st, nil)
+	if err != nil {
+		return err
+	}
+	var keys []string
+	for i := range files {
+		if at := files[i].File.CreationTime; at != nil && *at < since {
+			continue
+		}
+		if keys, err = t.appendDataKeys(keys, &files[i]); err != nil {
+			return err
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	if err := t.bucket.Sync(ctx, keys...); err != nil {
+		return fmt.Errorf("making the files of snapshot %d durable: %w", s.ID, err)
+	}
+	return nil
+}
+
 // metadataKeys are all files of a snapshot but its data files.
 func (t *Table) metadataKeys(ctx context.Context, s *Snapshot) ([]string, error) {
 	st, err := t.State(ctx, s)
@@ -71,7 +101,6 @@ func (t *Table) metadataKeys(ctx context.Context, s *Snapshot) ([]string, error)
 }
 
 // addedKeys are the data files that a snapshot added, with their companions.
-// Files outside of the table are their store's affair.
 func (t *Table) addedKeys(ctx context.Context, s *Snapshot) ([]string, error) {
 	delta, err := t.Delta(ctx, s)
 	if err != nil {
@@ -79,22 +108,33 @@ func (t *Table) addedKeys(ctx context.Context, s *Snapshot) ([]string, error) {
 	}
 	var keys []string
 	for i := range delta {
-		e := &delta[i]
-		if e.Kind != manifest.Add || e.File.ExternalPath != nil {
+		if delta[i].Kind != manifest.Add {
 			continue
 		}
-		key, err := t.paths.Data(e)
-		if err != nil {
+		if keys, err = t.appendDataKeys(keys, &delta[i]); err != nil {
 			return nil, err
 		}
-		keys = append(keys, key)
-		for _, name := range e.File.ExtraFiles {
-			extra, err := named(path.Dir(key)+"/", name)
-			if err != nil {
-				return nil, fmt.Errorf("companion of data file %s: %w", e.File.Name, err)
-			}
-			keys = append(keys, extra)
+	}
+	return keys, nil
+}
+
+// appendDataKeys adds a data file and its companions. Files outside of the table
+// are their store's affair.
+func (t *Table) appendDataKeys(keys []string, e *manifest.Entry) ([]string, error) {
+	if e.File.ExternalPath != nil {
+		return keys, nil
+	}
+	key, err := t.paths.Data(e)
+	if err != nil {
+		return nil, err
+	}
+	keys = append(keys, key)
+	for _, name := range e.File.ExtraFiles {
+		extra, err := named(path.Dir(key)+"/", name)
+		if err != nil {
+			return nil, fmt.Errorf("companion of data file %s: %w", e.File.Name, err)
 		}
+		keys = append(keys, extra)
 	}
 	return keys, nil
 }
