@@ -10,7 +10,9 @@ import (
 	"applier/ingest/change"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // Start says where a pipeline begins that has no position record yet.
@@ -29,47 +31,82 @@ type Cluster struct {
 
 // Admin asks Kafka about topics and positions. It is safe for concurrent use.
 type Admin struct {
+	cl  *kgo.Client
 	adm *kadm.Client
 }
 
 // NewAdmin wraps a client; closing it is the caller's.
-func NewAdmin(cl *kgo.Client) *Admin { return &Admin{kadm.NewClient(cl)} }
+func NewAdmin(cl *kgo.Client) *Admin { return &Admin{cl, kadm.NewClient(cl)} }
 
 // Describe returns cluster id, topic ids and partitions. A missing topic is a
 // *Problem.
+//
+// It asks a broker each time. The client's own calls may answer from a cache
+// that is seconds old, and keep the cluster id for good: a topic that was
+// created again, or brokers that moved to another cluster, would look unchanged.
+// The answer also refreshes that cache for the listings that follow.
 func (a *Admin) Describe(ctx context.Context, topics []string) (*Cluster, error) {
-	md, err := a.adm.Metadata(ctx, topics...)
+	md, err := a.metadata(ctx, topics)
 	if err != nil {
 		if p := classify(err, "reading metadata"); p != nil {
 			return nil, p
 		}
 		return nil, fmt.Errorf("reading Kafka metadata: %w", err)
 	}
-	c := &Cluster{ID: md.Cluster, Topics: map[string]string{}}
+	c := &Cluster{Topics: map[string]string{}}
+	if md.ClusterID != nil {
+		c.ID = *md.ClusterID
+	}
+	found := map[string]*kmsg.MetadataResponseTopic{}
+	for i := range md.Topics {
+		if t := &md.Topics[i]; t.Topic != nil {
+			found[*t.Topic] = t
+		}
+	}
 	for _, name := range topics {
-		t, ok := md.Topics[name]
+		t, ok := found[name]
 		if !ok {
 			return nil, problem("K-NO-TOPIC", "topic %s does not exist", name)
 		}
-		if t.Err != nil {
-			if p := classify(t.Err, "topic "+name); p != nil {
+		if err := kerr.ErrorForCode(t.ErrorCode); err != nil {
+			if p := classify(err, "topic "+name); p != nil {
 				return nil, p
 			}
-			return nil, fmt.Errorf("reading metadata of topic %s: %w", name, t.Err)
+			return nil, fmt.Errorf("reading metadata of topic %s: %w", name, err)
 		}
 		c.Topics[name] = ""
-		if t.ID != (kadm.TopicID{}) {
-			c.Topics[name] = t.ID.String()
+		if id := kadm.TopicID(t.TopicID); id != (kadm.TopicID{}) {
+			c.Topics[name] = id.String()
 		}
-		for n := range t.Partitions {
-			c.Partitions = append(c.Partitions, change.Partition{Topic: name, Partition: n})
+		for _, p := range t.Partitions {
+			c.Partitions = append(c.Partitions, change.Partition{Topic: name, Partition: p.Partition})
 		}
 	}
 	slices.SortFunc(c.Partitions, change.Partition.Compare)
 	return c, nil
 }
 
-// Offsets returns an offset a partition of a listing.
+// metadata asks any broker about some topics.
+func (a *Admin) metadata(ctx context.Context, topics []string) (*kmsg.MetadataResponse, error) {
+	req := kmsg.NewPtrMetadataRequest()
+	req.Topics = make([]kmsg.MetadataRequestTopic, 0, len(topics)) // nil would mean all
+	for _, name := range topics {
+		t := kmsg.NewMetadataRequestTopic()
+		t.Topic = kmsg.StringPtr(name)
+		req.Topics = append(req.Topics, t)
+	}
+	resp, err := a.cl.Request(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	md, ok := resp.(*kmsg.MetadataResponse)
+	if !ok {
+		return nil, fmt.Errorf("a metadata request was answered by a %T", resp)
+	}
+	return md, kerr.ErrorForCode(md.ErrorCode)
+}
+
+// offsets returns an offset a partition of a listing.
 func (a *Admin) offsets(ctx context.Context, what string, list func() (kadm.ListedOffsets, error)) (map[change.Partition]int64, error) {
 	l, err := list()
 	if err == nil {
@@ -128,7 +165,10 @@ func (a *Admin) Resolve(ctx context.Context, topics []string, s Start) (change.P
 	}
 	pos := change.Positions{}
 	for _, p := range c.Partitions {
-		next := at[p]
+		next, answered := at[p]
+		if !answered {
+			return nil, nil, unanswered(p)
+		}
 		if s.Kind == "offset" {
 			if n, ok := s.Offsets[p.Partition]; ok {
 				next = n
@@ -137,6 +177,12 @@ func (a *Admin) Resolve(ctx context.Context, topics []string, s Start) (change.P
 		pos[p] = change.Position{Next: next, Epoch: -1}
 	}
 	return pos, c, nil
+}
+
+// unanswered: brokers disagree about a partition for a moment (it was just made,
+// or its leader moves). No answer must not be read as offset 0.
+func unanswered(p change.Partition) error {
+	return fmt.Errorf("no broker listed an offset of partition %s", p)
 }
 
 // Check compares positions with the log: cluster, topic ids, partitions, log
@@ -160,6 +206,12 @@ func (a *Admin) Check(ctx context.Context, topics []string, pos change.Positions
 	}
 	for _, p := range pos.Sorted() {
 		next := pos[p].Next
+		if _, answered := starts[p]; !answered {
+			return nil, unanswered(p)
+		}
+		if _, answered := ends[p]; !answered {
+			return nil, unanswered(p)
+		}
 		if next < starts[p] {
 			return nil, problem("K-GAP", "%s: next offset %d was removed, the log starts at %d now (%d offsets are missing)", p, next, starts[p], starts[p]-next)
 		}

@@ -1,6 +1,9 @@
 package ingest
 
 import (
+	"slices"
+	"sync"
+
 	"github.com/cespare/xxhash/v2"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -10,13 +13,28 @@ import (
 // instance owns a table. Every pipeline is a group of its own, so tables spread
 // over the instances; a member that has the partitions keeps them, for a table
 // that moves rebuilds its index.
-type affineBalancer struct{}
+//
+// Every rebalance takes everything from everybody first, and the client forgets
+// with that what it had; so each member's balancer remembers its last
+// assignment. It is a claim for the choice of the owner only.
+type affineBalancer struct {
+	mu   sync.Mutex
+	last map[string][]int32
+}
 
-func (affineBalancer) ProtocolName() string { return "applier-table-affine" }
+func (*affineBalancer) ProtocolName() string { return "applier-table-affine" }
 
-func (affineBalancer) IsCooperative() bool { return false }
+func (*affineBalancer) IsCooperative() bool { return false }
 
-func (affineBalancer) JoinGroupMetadata(topics []string, current map[string][]int32, generation int32) []byte {
+func (a *affineBalancer) JoinGroupMetadata(topics []string, current map[string][]int32, generation int32) []byte {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if generation < 0 {
+		a.last = nil // put out of the group: somebody else has it by now
+	}
+	if len(current) == 0 {
+		current = a.last
+	}
 	meta := kmsg.NewConsumerMemberMetadata()
 	meta.Version = 2
 	meta.Topics = topics
@@ -31,11 +49,20 @@ func (affineBalancer) JoinGroupMetadata(topics []string, current map[string][]in
 	return meta.AppendTo(nil)
 }
 
-func (affineBalancer) ParseSyncAssignment(b []byte) (map[string][]int32, error) {
-	return kgo.ParseConsumerSyncAssignment(b)
+func (a *affineBalancer) ParseSyncAssignment(b []byte) (map[string][]int32, error) {
+	assigned, err := kgo.ParseConsumerSyncAssignment(b)
+	if err == nil {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.last = map[string][]int32{}
+		for topic, parts := range assigned {
+			a.last[topic] = slices.Clone(parts)
+		}
+	}
+	return assigned, err
 }
 
-func (a affineBalancer) MemberBalancer(members []kmsg.JoinGroupResponseMember) (kgo.GroupMemberBalancer, map[string]struct{}, error) {
+func (a *affineBalancer) MemberBalancer(members []kmsg.JoinGroupResponseMember) (kgo.GroupMemberBalancer, map[string]struct{}, error) {
 	b, err := kgo.NewConsumerBalancer(a, members)
 	if err != nil {
 		return nil, nil, err
@@ -44,7 +71,7 @@ func (a affineBalancer) MemberBalancer(members []kmsg.JoinGroupResponseMember) (
 }
 
 // Balance implements kgo.ConsumerBalancerBalance.
-func (affineBalancer) Balance(b *kgo.ConsumerBalancer, topics map[string]int32) kgo.IntoSyncAssignment {
+func (*affineBalancer) Balance(b *kgo.ConsumerBalancer, topics map[string]int32) kgo.IntoSyncAssignment {
 	plan := b.NewPlan()
 	owner := chooseOwner(b)
 	if owner == nil {

@@ -77,13 +77,19 @@ type Owner interface {
 
 // Metrics are hooks; any may be nil.
 type Metrics struct {
-	Record   func(kind string, bytes int)                 // a change kind, or a skip reason
-	Dropped  func(reason string)                          // a record that was not applied
-	Letter   func(class string)                           // a dead letter
-	Paused   func(reason string, d time.Duration)         // backpressure
-	Buffered func(bytes int64)                            // held by the Kafka client
-	Fetched  func(p change.Partition, high, stable int64) // watermarks of a fetch
+	Record   func(kind string, bytes int)                   // a change kind, or a skip reason
+	RowError func(class string)                             // a record that cannot be applied
+	Dropped  func(reason string)                            // a record that was given up
+	Held     func(partitions int)                           // new partitions that wait
+	Head     func(p change.Partition, offset, millis int64) // first record of a fetch
+	Letter   func(class string)                             // a dead letter
+	Paused   func(reason string, d time.Duration)           // backpressure
+	Buffered func(bytes int64)                              // held by the Kafka client
+	Fetched  func(p change.Partition, high, stable int64)   // watermarks of a fetch
 }
+
+// KindNone is the kind of a record that carries nothing and is not skipped either.
+const KindNone = "none"
 
 // Options configure a Consumer.
 type Options struct {
@@ -116,13 +122,15 @@ type Consumer struct {
 	col   Collector
 	owner Owner
 	calls chan func()
+	// running is closed by Run. The client joins the group as soon as it is made;
+	// what it says about the group waits until everybody is there to hear it.
+	running chan struct{}
 
 	mu       sync.Mutex
 	wake     context.CancelFunc
 	abandon  context.CancelFunc // ends a hand-over that waits; nil without one
 	diverted bool               // what is read now is in vain; until the next seek
 	assigned map[change.Partition]bool
-	whole    bool // assigned is the whole table
 
 	generation atomic.Uint64
 	refused    map[change.Partition]refusal // guarded by mu; records that the table refused
@@ -139,14 +147,14 @@ type Consumer struct {
 	notes      map[string]bool
 }
 
-// NewConsumer joins nothing yet: Run does. make builds the decoder and is
-// called once.
+// NewConsumer prepares a consumer that calls nobody and takes nothing before
+// Run, which must be called once: it also closes what was made here.
 func NewConsumer(o Options, dec decode.Decoder, col Collector, owner Owner) (*Consumer, error) {
-	c := &Consumer{o: o, dec: dec, col: col, owner: owner, calls: make(chan func(), 16), notes: map[string]bool{}}
+	c := &Consumer{o: o, dec: dec, col: col, owner: owner, calls: make(chan func(), 16), running: make(chan struct{}), notes: map[string]bool{}}
 	opts := []kgo.Opt{
 		kgo.ConsumerGroup(o.Group),
 		kgo.ConsumeTopics(o.Topics...),
-		kgo.Balancers(affineBalancer{}),
+		kgo.Balancers(&affineBalancer{}),
 		kgo.DisableAutoCommit(),
 		kgo.BlockRebalanceOnPoll(),
 		// Without a position there is an error, never a silent jump; partitions
@@ -181,7 +189,12 @@ func NewConsumer(o Options, dec decode.Decoder, col Collector, owner Owner) (*Co
 // Admin asks the same brokers.
 func (c *Consumer) Admin() *Admin { return c.admin }
 
-func (c *Consumer) onAssigned(_ context.Context, _ *kgo.Client, added map[string][]int32) {
+func (c *Consumer) onAssigned(ctx context.Context, _ *kgo.Client, added map[string][]int32) {
+	select {
+	case <-c.running:
+	case <-ctx.Done():
+		return
+	}
 	c.mu.Lock()
 	if c.assigned == nil {
 		c.assigned = map[change.Partition]bool{}
@@ -207,6 +220,7 @@ func (c *Consumer) onRevoked(_ context.Context, _ *kgo.Client, gone map[string][
 	if len(gone) == 0 {
 		return
 	}
+	<-c.running // it follows an assignment, which waited for this
 	c.mu.Lock()
 	for topic, parts := range gone {
 		for _, p := range parts {
@@ -345,12 +359,14 @@ func (c *Consumer) seek(pos change.Positions, added []change.Partition, starts, 
 	if !c.suspended {
 		c.cl.ResumeFetchTopics(c.o.Topics...)
 	}
+	c.release() // the old partitions may be quiet, at their ends already
 }
 
 // hold keeps new partitions back until the old ones passed the end they had
 // when the new ones were discovered: until then a key may have moved.
 func (c *Consumer) hold(pos change.Positions, added []change.Partition, starts, ends map[change.Partition]int64) {
 	c.held, c.passing = nil, nil
+	defer c.tellHeld()
 	paused := c.cl.PauseFetchPartitions(nil)
 	c.cl.ResumeFetchPartitions(paused)
 	if len(added) == 0 {
@@ -385,8 +401,15 @@ func (c *Consumer) release() {
 		parts[p.Topic] = append(parts[p.Topic], p.Partition)
 	}
 	c.held, c.passing = nil, nil
+	c.tellHeld()
 	c.cl.ResumeFetchPartitions(parts)
 	c.o.Log.Info("new partitions are read now", "topics", c.o.Topics)
+}
+
+func (c *Consumer) tellHeld() {
+	if m := c.o.Metrics.Held; m != nil {
+		m(len(c.held))
+	}
 }
 
 func (c *Consumer) ordinalOf(p change.Partition) int32 {
@@ -444,6 +467,7 @@ func (c *Consumer) Commit(ctx context.Context, pos change.Positions) error {
 // drain is still possible.
 func (c *Consumer) Run(ctx context.Context) error {
 	defer c.close()
+	close(c.running)
 	for ctx.Err() == nil {
 		c.runCalls()
 		if err := c.flushDue(ctx); err != nil {
@@ -590,14 +614,14 @@ func (c *Consumer) waitForMemory(ctx context.Context) error {
 	if m := c.o.Metrics.Buffered; m != nil {
 		m(c.cl.BufferedFetchBytes())
 	}
-	freed, full := c.col.Full()
-	if !full || !c.active {
+	if _, full := c.col.Full(); !full || !c.active {
 		return nil
 	}
 	if err := c.flush(ctx, "memory"); err != nil {
 		return err
 	}
-	if freed, full = c.col.Full(); !full {
+	freed, full := c.col.Full()
+	if !full {
 		return nil
 	}
 	from := time.Now()

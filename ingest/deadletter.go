@@ -78,8 +78,10 @@ func (d *DeadLetters) Send(ctx context.Context, rec *decode.Record, rowErr *deco
 
 // SendRow queues the raw record behind a row whose holes nothing could fill.
 func (d *DeadLetters) SendRow(ctx context.Context, p change.Partition, offset int64, raw *change.RawRecord, rowErr *decode.RowError) {
-	rec := decode.Record{Topic: p.Topic, Partition: p.Partition, Offset: offset, Timestamp: raw.Timestamp,
-		Key: raw.Key, Value: raw.Value, Headers: raw.Headers}
+	rec := decode.Record{
+		Topic: p.Topic, Partition: p.Partition, Offset: offset, Timestamp: raw.Timestamp,
+		Key: raw.Key, Value: raw.Value, Headers: raw.Headers,
+	}
 	d.Send(ctx, &rec, rowErr)
 }
 

@@ -87,6 +87,9 @@ func (c *Consumer) partition(ctx context.Context, f *kgo.FetchTopicPartition) {
 	if m := c.o.Metrics.Fetched; m != nil && f.HighWatermark > 0 {
 		m(c.partitions[part], f.HighWatermark, f.LastStableOffset)
 	}
+	if m := c.o.Metrics.Head; m != nil && len(f.Records) > 0 {
+		m(c.partitions[part], f.Records[0].Offset, f.Records[0].Timestamp.UnixMilli())
+	}
 	for _, r := range f.Records {
 		if !c.record(ctx, part, r) {
 			return
@@ -130,8 +133,10 @@ func (c *Consumer) fill(part int32, r *kgo.Record) {
 	for _, h := range r.Headers {
 		c.headers = append(c.headers, change.Header{Key: h.Key, Value: h.Value})
 	}
-	c.rec = decode.Record{Topic: r.Topic, Part: part, Partition: r.Partition, Offset: r.Offset,
-		Timestamp: r.Timestamp.UnixMilli(), Key: r.Key, Value: r.Value, Headers: c.headers}
+	c.rec = decode.Record{
+		Topic: r.Topic, Part: part, Partition: r.Partition, Offset: r.Offset,
+		Timestamp: r.Timestamp.UnixMilli(), Key: r.Key, Value: r.Value, Headers: c.headers,
+	}
 }
 
 func (c *Consumer) decode() (decode.Result, error) {
@@ -152,7 +157,7 @@ func (c *Consumer) count(res decode.Result) {
 	kind := string(res.Skip)
 	if res.Skip == decode.SkipNone {
 		out := c.col.Changes()
-		kind = "none"
+		kind = KindNone
 		if res.Rows > 0 {
 			kind = out.Kind[out.Len()-1].String()
 		}
@@ -175,6 +180,9 @@ func (c *Consumer) refuse(ctx context.Context, err error) bool {
 		row = &decode.RowError{Class: decode.ClassSyntax, Msg: err.Error()}
 	}
 	where := change.Partition{Topic: c.rec.Topic, Partition: c.rec.Partition}
+	if m := c.o.Metrics.RowError; m != nil {
+		m(string(row.Class))
+	}
 	switch c.o.OnError {
 	case OnErrorSkip:
 		c.o.Log.Warn("record skipped", "partition", where.String(), "offset", c.rec.Offset, "err", row)

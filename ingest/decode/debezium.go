@@ -27,10 +27,22 @@ var envelopeMembers = []struct {
 	name string
 	set  memberSet
 }{
-	{"before", memBefore}, {"after", memAfter}, {"source", memSource}, {"transaction", memOther}, {"op", memOp},
-	{"ts_ms", memTsMs}, {"ts_us", memTsOther}, {"ts_ns", memTsOther}, {"status", memStatus}, {"id", memID},
-	{"ddl", memDDL}, {"databaseName", memDatabase}, {"tableChanges", memTableChanges},
-	{"aggregate_type", memAggregate}, {"type", memType}, {"data", memData},
+	{"before", memBefore},
+	{"after", memAfter},
+	{"source", memSource},
+	{"transaction", memOther},
+	{"op", memOp},
+	{"ts_ms", memTsMs},
+	{"ts_us", memTsOther},
+	{"ts_ns", memTsOther},
+	{"status", memStatus},
+	{"id", memID},
+	{"ddl", memDDL},
+	{"databaseName", memDatabase},
+	{"tableChanges", memTableChanges},
+	{"aggregate_type", memAggregate},
+	{"type", memType},
+	{"data", memData},
 }
 
 // envelope is what the pass over a value found.

@@ -30,8 +30,10 @@ func TestDeriveColumns_TakesTypesFromTheRecordsOwnSchema(t *testing.T) {
 		require.Nil(t, f.Default)
 		got = append(got, f.Name+" "+f.Type.String())
 	}
-	require.Equal(t, []string{"id BIGINT NOT NULL", "price DECIMAL(10, 2)", "wide DECIMAL(38, 4)", "odd STRING", "tm STRING", "ts TIMESTAMP(6)",
-		"tz TIMESTAMP(6) WITH LOCAL TIME ZONE", "d DOUBLE", "f FLOAT", "s SMALLINT", "b BOOLEAN", "a STRING", "j STRING", "n INT"}, got)
+	require.Equal(t, []string{
+		"id BIGINT NOT NULL", "price DECIMAL(10, 2)", "wide DECIMAL(38, 4)", "odd STRING", "tm STRING", "ts TIMESTAMP(6)",
+		"tz TIMESTAMP(6) WITH LOCAL TIME ZONE", "d DOUBLE", "f FLOAT", "s SMALLINT", "b BOOLEAN", "a STRING", "j STRING", "n INT",
+	}, got)
 }
 
 func TestDeriveColumns_SaysWhenThereIsNoSchema(t *testing.T) {

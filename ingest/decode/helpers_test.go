@@ -162,8 +162,10 @@ func loadRecording(t testing.TB, name string) []Record {
 	for lines.Scan() {
 		var r recording
 		require.NoError(t, json.Unmarshal(lines.Bytes(), &r))
-		rec := Record{Topic: r.Topic, Part: r.Partition, Partition: r.Partition, Offset: r.Offset, Timestamp: r.Timestamp,
-			Key: recordedBytes(t, r.Key), Value: recordedBytes(t, r.Value)}
+		rec := Record{
+			Topic: r.Topic, Part: r.Partition, Partition: r.Partition, Offset: r.Offset, Timestamp: r.Timestamp,
+			Key: recordedBytes(t, r.Key), Value: recordedBytes(t, r.Value),
+		}
 		for _, h := range r.Headers {
 			var pair [2]json.RawMessage
 			require.NoError(t, json.Unmarshal(h, &pair))

@@ -123,8 +123,10 @@ func TestDebezium_DecodesMariaDBRecordingsOfOtherModes(t *testing.T) {
 	// they are kept as the text they come in.
 	for name, change := range map[string][]string{
 		"mystring": {"i8u BIGINT", "i8u STRING", "dt6 TIMESTAMP(6)", "dt6 TIMESTAMP(3)", "b1 BOOLEAN", "b1 BOOLEAN"},
-		"myiso": {"i8u BIGINT", "i8u STRING", "de0 DECIMAL(20, 0)", "de0 DOUBLE", "t1b TINYINT", "t1b BOOLEAN",
-			"b4 BINARY(1)", "b4 STRING", "b64 BINARY(8)", "b64 STRING"}, // bits stay base64 where bytes are hex,
+		"myiso": {
+			"i8u BIGINT", "i8u STRING", "de0 DECIMAL(20, 0)", "de0 DOUBLE", "t1b TINYINT", "t1b BOOLEAN",
+			"b4 BINARY(1)", "b4 STRING", "b64 BINARY(8)", "b64 STRING",
+		}, // bits stay base64 where bytes are hex,
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := options(t, strings.NewReplacer(change...).Replace(myAllTypes), "id")

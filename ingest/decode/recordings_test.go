@@ -334,13 +334,16 @@ func TestDebezium_MirrorsRecordedTablesOfManyShapes(t *testing.T) {
 		{"mariadb/mystring", "shop.uniq", "mariadb/final-uniq.csv", "id INT NOT NULL; code STRING; v INT", []string{"id"}, same},
 		{"mariadb/myplain", "shop.only_uniq", "mariadb/final-only_uniq.csv", "code STRING NOT NULL; v INT", []string{"code"}, same},
 		// A bare scalar as record key; a masked column; a column left out.
-		{"mariadb/mykeys", "routed.t", "mariadb/final-mykeys-t.csv", "id INT NOT NULL; a INT; v DECIMAL(6, 2); big STRING; j STRING; nn STRING NOT NULL", []string{"id"},
+		{
+			"mariadb/mykeys", "routed.t", "mariadb/final-mykeys-t.csv", "id INT NOT NULL; a INT; v DECIMAL(6, 2); big STRING; j STRING; nn STRING NOT NULL",
+			[]string{"id"},
 			func(_, col, text string) string {
 				if col == "nn" {
 					return "*****"
 				}
 				return text
-			}},
+			},
+		},
 		// Record key code, which is not unique: the merge key is wider and comes from the values.
 		{"mariadb/mykeys", "routed.nk", "mariadb/final-mykeys-nk.csv", "code STRING NOT NULL; v INT NOT NULL; note STRING", []string{"code", "v"}, same},
 		{"mariadb/myplain", "shop.not_null", "mariadb/final-not_null.csv", "id BIGINT NOT NULL; s STRING NOT NULL; n INT NOT NULL; de DECIMAL(8, 3) NOT NULL; da DATE NOT NULL; dt TIMESTAMP(3) NOT NULL; e STRING; b BOOLEAN", []string{"id"}, notNullExpected},
