@@ -35,8 +35,11 @@ func keyCases() []keyCase {
 		{"CHAR", []types.Type{types.CharType(4)}, one(s("a"), s("a  "), s(" a"), s(""), s("  "))},
 		{"STRING", []types.Type{types.StringType()}, one(s("a"), s("a  "), s(""), s("ä"))},
 		{"DECIMAL(30,2)", []types.Type{types.DecimalType(30, 2)}, one(types.Datum{D: types.Int128{Lo: 100}}, types.Datum{D: types.Int128{Hi: 1, Lo: 100}})},
-		{"INT,STRING", []types.Type{types.IntType(), types.StringType()},
-			[][]types.Datum{{i(1), s("a")}, {i(1), s("b")}, {i(2), s("a")}, {types.Null, s("a")}, {i(1), types.Null}}},
+		{
+			"INT,STRING",
+			[]types.Type{types.IntType(), types.StringType()},
+			[][]types.Datum{{i(1), s("a")}, {i(1), s("b")}, {i(2), s("a")}, {types.Null, s("a")}, {i(1), types.Null}},
+		},
 		{"INT,INT", []types.Type{types.IntType(), types.IntType()}, [][]types.Datum{{i(1), i(2)}, {i(2), i(1)}, {i(-1), i(-1)}}},
 	}
 }

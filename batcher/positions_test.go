@@ -51,8 +51,10 @@ type driver struct {
 }
 
 func newDriver(t require.TestingT) *driver {
-	o := Options{Fields: testFields(types.BigIntType()), Key: []int{0}, Apply: Mirror,
-		Limits: Limits{Rows: 7, Bytes: 1 << 30, Interval: 10 * time.Second, IdleFlush: 3 * time.Second}}
+	o := Options{
+		Fields: testFields(types.BigIntType()), Key: []int{0}, Apply: Mirror,
+		Limits: Limits{Rows: 7, Bytes: 1 << 30, Interval: 10 * time.Second, IdleFlush: 3 * time.Second},
+	}
 	d := &driver{b: newBatcher(t, o), now: start}
 	d.pos = change.Positions{topic0: {Next: 0, Epoch: -1}, topic1: {Next: 0, Epoch: -1}}
 	d.start = d.pos.Clone()

@@ -157,9 +157,11 @@ func New(ctx context.Context, s Settings, d Deps) (*Applier, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the first schema of table %s: %w", d.Name, err)
 	}
-	a := &Applier{set: s, name: d.Name, table: d.Table, identity: Identity(d.Name, first), src: d.Source, letters: d.Letters,
+	a := &Applier{
+		set: s, name: d.Name, table: d.Table, identity: Identity(d.Name, first), src: d.Source, letters: d.Letters,
 		obs: d.Observer, user: s.CommitUserPrefix + s.UUID(), control: make(chan Event, 64), batches: make(chan *batcher.Batch),
-		ended: make(chan struct{}), changed: make(chan struct{}), stages: map[string]time.Duration{}}
+		ended: make(chan struct{}), changed: make(chan struct{}), stages: map[string]time.Duration{},
+	}
 	a.config = configDigest(s, d.Table.Schema())
 	a.chain = newChain(d.Table.Bucket(), d.Table.Paths(), s.ID)
 	a.view = view{table: d.Table, s: &a.set, chain: a.chain}
@@ -175,8 +177,10 @@ func New(ctx context.Context, s Settings, d Deps) (*Applier, error) {
 			return nil, err
 		}
 	}
-	a.writer, err = d.Table.NewDataFileWriter(paimon.WriterSettings{KeyColumns: s.Key, TargetBytes: s.TargetFileBytes,
-		Concurrency: s.EncodeConcurrency, Now: s.Now, NewUUID: s.UUID})
+	a.writer, err = d.Table.NewDataFileWriter(paimon.WriterSettings{
+		KeyColumns: s.Key, TargetBytes: s.TargetFileBytes,
+		Concurrency: s.EncodeConcurrency, Now: s.Now, NewUUID: s.UUID,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -288,9 +292,11 @@ func (a *Applier) Status() Status {
 
 // publish makes the current state visible.
 func (a *Applier) publish() {
-	s := Status{Phase: a.state.Phase, Paused: a.state.Paused, Quiet: a.state.Quiet(), Halt: a.state.Halt, Halts: a.halts,
+	s := Status{
+		Phase: a.state.Phase, Paused: a.state.Paused, Quiet: a.state.Quiet(), Halt: a.state.Halt, Halts: a.halts,
 		Retries: a.state.Retries, Positions: a.state.Positions, Snapshot: a.state.Known,
-		Seq: a.state.Seq, Epoch: a.state.Epoch, Rebuild: 1, Duplicates: a.view.duplicates}
+		Seq: a.state.Seq, Epoch: a.state.Epoch, Rebuild: 1, Duplicates: a.view.duplicates,
+	}
 	if a.view.index != nil {
 		st := a.view.index.Stats()
 		s.IndexKeys, s.IndexBytes = st.Live, st.Bytes

@@ -407,9 +407,8 @@ func TestApplier_APanicHaltsThePipelineNotTheProcess(t *testing.T) {
 func TestApplier_TheIndexMustFitItsMemory(t *testing.T) {
 	ceiling := int64(1 << 10)
 	r := kvRig(t, rigOptions{apply: batcher.Mirror, settings: func(s *Settings) { s.IndexCeiling = func() int64 { return ceiling } }})
-	r.begin()
-	r.put(0, 1, "a")
-	r.flush()
+	r.post(Assigned{}) // before anything is read
+	require.Equal(t, PhaseHalted, r.a.state.Phase)
 	require.Equal(t, CodeMemory, r.a.state.Halt.Code)
 	require.Contains(t, r.a.state.Halt.Facts, "raise `memory` by")
 	ceiling = 1 << 30

@@ -281,8 +281,16 @@ func (s *planStory) print(p *plan, b *batcher.Batch) string {
 	counts := []struct {
 		name string
 		n    int64
-	}{{"inserted", p.counts.Inserted}, {"updated", p.counts.Updated}, {"deleted", p.counts.Deleted}, {"unchanged", p.counts.Unchanged},
-		{"late", p.counts.Late + b.Counts.Late}, {"ignored", p.counts.Ignored + b.Counts.Ignored}, {"collapsed", b.Counts.Collapsed}, {"split", b.Counts.TwoPartitions}}
+	}{
+		{"inserted", p.counts.Inserted},
+		{"updated", p.counts.Updated},
+		{"deleted", p.counts.Deleted},
+		{"unchanged", p.counts.Unchanged},
+		{"late", p.counts.Late + b.Counts.Late},
+		{"ignored", p.counts.Ignored + b.Counts.Ignored},
+		{"collapsed", b.Counts.Collapsed},
+		{"split", b.Counts.TwoPartitions},
+	}
 	out.WriteString("counts")
 	for _, c := range counts {
 		if c.n != 0 {

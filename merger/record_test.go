@@ -13,8 +13,10 @@ import (
 )
 
 func fullRecord() *Record {
-	r := &Record{Version: RecordVersion, Seq: 8123, Txn: "0197-txn", Base: "base-uuid", Epoch: 17, Owner: "host-1", Config: "cfg", Table: "tbl",
-		Cluster: "kc", Chain: "abcd", Gaps: 3, In: 1200, Inserted: 310, Updated: 640, Deleted: 50, Unchanged: 180, DeadLetter: 20}
+	r := &Record{
+		Version: RecordVersion, Seq: 8123, Txn: "0197-txn", Base: "base-uuid", Epoch: 17, Owner: "host-1", Config: "cfg", Table: "tbl",
+		Cluster: "kc", Chain: "abcd", Gaps: 3, In: 1200, Inserted: 310, Updated: 640, Deleted: 50, Unchanged: 180, DeadLetter: 20,
+	}
 	a, b := change.Partition{Topic: "orders", Partition: 0}, change.Partition{Topic: "orders", Partition: 11}
 	c := change.Partition{Topic: "old.orders", Partition: 2}
 	from := change.Positions{a: {Next: 1000, Epoch: 4}, b: {Next: 7, Epoch: 4}, c: {Next: 5, Epoch: -1}}

@@ -81,8 +81,10 @@ func newRig(t require.TestingT, o rigOptions) *rig {
 		r.parts = append(r.parts, change.Partition{Topic: rigTopic, Partition: int32(p)})
 	}
 	r.offsets = make([]int64, len(r.parts))
-	r.set = Settings{ID: "p", Apply: o.apply, Key: o.key, OrderBy: o.orderBy, Topics: []string{rigTopic}, OnRowError: o.onError, Instance: "i",
-		Pin: true, VerifySample: 1, Marks: r.marks, EncodeConcurrency: 1, CommitUserPrefix: "applier-", Log: slog.New(slog.DiscardHandler), Now: r.clock, UUID: r.uuid}
+	r.set = Settings{
+		ID: "p", Apply: o.apply, Key: o.key, OrderBy: o.orderBy, Topics: []string{rigTopic}, OnRowError: o.onError, Instance: "i",
+		Pin: true, VerifySample: 1, Marks: r.marks, EncodeConcurrency: 1, CommitUserPrefix: "applier-", Log: slog.New(slog.DiscardHandler), Now: r.clock, UUID: r.uuid,
+	}
 	if o.settings != nil {
 		o.settings(&r.set)
 	}
@@ -236,8 +238,10 @@ func (r *rig) foreign(rows ...[]types.Datum) {
 }
 
 func (r *rig) publishForeign(ctx context.Context, ch paimon.Changes, objects []objstore.Object) {
-	c, err := r.table.BuildCommit(ctx, r.latest(), ch, paimon.CommitInfo{UUID: r.uuid(), User: "spark", Identifier: paimon.BatchCommitIdentifier,
-		Operation: paimon.OperationWrite, TimeMillis: r.now.UnixMilli(), NewUUID: r.uuid})
+	c, err := r.table.BuildCommit(ctx, r.latest(), ch, paimon.CommitInfo{
+		UUID: r.uuid(), User: "spark", Identifier: paimon.BatchCommitIdentifier,
+		Operation: paimon.OperationWrite, TimeMillis: r.now.UnixMilli(), NewUUID: r.uuid,
+	})
 	require.NoError(r.t, err)
 	require.NoError(r.t, r.disk.PutAll(ctx, append(objects, c.Objects...)))
 	require.NoError(r.t, r.table.Publish(ctx, c))
@@ -290,6 +294,7 @@ func (o rigObserver) Committed(c Commit) {
 	}
 	o.r.committed = append(o.r.committed, c)
 }
+
 func (o rigObserver) Halted(h *Halt) {
 	text := "over"
 	if h != nil {
@@ -302,6 +307,7 @@ func (o rigObserver) DeadLetter(class string) { o.r.seen.classes = append(o.r.se
 func (o rigObserver) Rebuilt(rows int64, _ time.Duration) {
 	o.r.seen.rebuilt = append(o.r.seen.rebuilt, rows)
 }
+
 func (o rigObserver) Stage(name string, _ time.Duration) {
 	if o.r.onStage != nil {
 		o.r.onStage(name)

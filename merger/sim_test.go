@@ -187,9 +187,11 @@ func TestSimulation_EverySnapshotEqualsTheModel(t *testing.T) {
 		return
 	}
 	// A run that never met what it is for proves nothing.
-	for _, must := range []string{"notice fenced", "notice unknown_won", "notice unknown_absent", "notice lost_race", "notice still_moved",
+	for _, must := range []string{
+		"notice fenced", "notice unknown_won", "notice unknown_absent", "notice lost_race", "notice still_moved",
 		"index rebuilt", "peer insert", "peer delete", "peer compact", "peer conflict", "expired", "power cut", "torn peer commit",
-		"late arrival took the name", "crash in link", "crash in sync", "crash in write", "crash in sync_dir", "committed start"} {
+		"late arrival took the name", "crash in link", "crash in sync", "crash in write", "crash in sync_dir", "committed start",
+	} {
 		if met[must] == 0 {
 			t.Errorf("no seed met %q; met: %v", must, met)
 		}

@@ -260,8 +260,10 @@ func (w *world) peerPublishes() {
 		}
 		p.objects = append(p.objects, p.ch.Index.Objects...)
 	}
-	c, err := w.table.BuildCommit(ctx, st, p.ch, paimon.CommitInfo{UUID: w.uuid(), User: "spark", Identifier: paimon.BatchCommitIdentifier,
-		Operation: paimon.OperationWrite, TimeMillis: w.now.UnixMilli(), NewUUID: w.uuid})
+	c, err := w.table.BuildCommit(ctx, st, p.ch, paimon.CommitInfo{
+		UUID: w.uuid(), User: "spark", Identifier: paimon.BatchCommitIdentifier,
+		Operation: paimon.OperationWrite, TimeMillis: w.now.UnixMilli(), NewUUID: w.uuid,
+	})
 	if err != nil {
 		w.fail("peer: %v", err)
 		return

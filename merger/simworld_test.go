@@ -91,8 +91,10 @@ func simFields() []types.Field {
 
 // newWorld makes an empty table and one or two instances.
 func newWorld(seed uint64) *world {
-	w := &world{seed: seed, rng: rand.New(rand.NewPCG(seed, 42)), expected: map[string]*simState{}, foreign: map[string]func(*simState){},
-		seen: map[int64]string{}, bytes: map[int64][]byte{}, acked: map[string]bool{}, met: map[string]int{}, now: time.UnixMilli(1_800_000_000_000), faults: true}
+	w := &world{
+		seed: seed, rng: rand.New(rand.NewPCG(seed, 42)), expected: map[string]*simState{}, foreign: map[string]func(*simState){},
+		seen: map[int64]string{}, bytes: map[int64][]byte{}, acked: map[string]bool{}, met: map[string]int{}, now: time.UnixMilli(1_800_000_000_000), faults: true,
+	}
 	w.disk = objstore.NewMem(objstore.MemOptions{Now: w.clock})
 	w.marks = objstore.NewMem(objstore.MemOptions{Now: w.clock})
 	w.apply = []batcher.Apply{batcher.Mirror, batcher.Mirror, batcher.Append, batcher.Upsert, batcher.InsertOnly}[w.rng.IntN(5)]
@@ -152,8 +154,10 @@ func (i *instance) start() {
 		i.crash("open: " + err.Error())
 		return
 	}
-	s := Settings{ID: "p", Apply: w.apply, Topics: []string{simTopic}, Instance: fmt.Sprint("i", i.n), Pin: true, Marks: w.marks, VerifySample: 1,
-		EncodeConcurrency: 1, CommitUserPrefix: "applier-", Log: slog.New(slog.DiscardHandler), Now: w.clock, UUID: w.uuid}
+	s := Settings{
+		ID: "p", Apply: w.apply, Topics: []string{simTopic}, Instance: fmt.Sprint("i", i.n), Pin: true, Marks: w.marks, VerifySample: 1,
+		EncodeConcurrency: 1, CommitUserPrefix: "applier-", Log: slog.New(slog.DiscardHandler), Now: w.clock, UUID: w.uuid,
+	}
 	if w.apply != batcher.Append {
 		s.Key = []int{0}
 	}

@@ -19,8 +19,13 @@ func TestBatches_TheCutDoesNotMatter(t *testing.T) {
 		apply   batcher.Apply
 		ordered bool
 	}{
-		{batcher.Mirror, false}, {batcher.Upsert, false}, {batcher.Upsert, true}, {batcher.InsertOnly, false},
-		{batcher.SoftDelete, false}, {batcher.SoftDelete, true}, {batcher.Append, false},
+		{batcher.Mirror, false},
+		{batcher.Upsert, false},
+		{batcher.Upsert, true},
+		{batcher.InsertOnly, false},
+		{batcher.SoftDelete, false},
+		{batcher.SoftDelete, true},
+		{batcher.Append, false},
 	} {
 		name := c.apply.String()
 		if c.ordered {

@@ -32,8 +32,10 @@ const (
 	PhaseStopped              // shut down
 )
 
-var phaseNames = [...]string{"standby", "recover", "resolve", "resume", "idle", "look", "sync", "plan", "write",
-	"still", "publish", "slot", "after", "hint", "ack", "backoff", "halted", "stopped"}
+var phaseNames = [...]string{
+	"standby", "recover", "resolve", "resume", "idle", "look", "sync", "plan", "write",
+	"still", "publish", "slot", "after", "hint", "ack", "backoff", "halted", "stopped",
+}
 
 // String returns the phase's name.
 func (p Phase) String() string { return phaseNames[p] }

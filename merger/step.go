@@ -90,8 +90,10 @@ func (s State) begin(p Phase) (State, []Effect) {
 	case PhasePlan:
 		return s, []Effect{Plan{s.Batch}}
 	case PhaseWrite:
-		return s, []Effect{Write{Batch: s.Batch, Base: s.Base, Target: s.Target, Seq: s.Seq + 1, Epoch: s.Epoch,
-			Chain: s.Chain, Gaps: s.Gaps + s.Batch.Gaps, Topics: s.Topics, Cluster: s.Cluster, Attempt: s.Attempt}}
+		return s, []Effect{Write{
+			Batch: s.Batch, Base: s.Base, Target: s.Target, Seq: s.Seq + 1, Epoch: s.Epoch,
+			Chain: s.Chain, Gaps: s.Gaps + s.Batch.Gaps, Topics: s.Topics, Cluster: s.Cluster, Attempt: s.Attempt,
+		}}
 	case PhaseStill:
 		return s, []Effect{Still{s.Base}}
 	case PhasePublish:
@@ -304,7 +306,7 @@ func (s State) failed(f Failed) (State, []Effect) {
 		return s.settle()
 	}
 	if !f.Code.Info().Retries {
-		return s.halt(Halt{f.Code, f.Facts})
+		return s.halt(Halt(f))
 	}
 	after := PhaseLook
 	switch {
@@ -315,7 +317,7 @@ func (s State) failed(f Failed) (State, []Effect) {
 	}
 	var out []Effect
 	if s.Retries >= retriesBeforeHalt {
-		s, out = s.show(Halt{f.Code, f.Facts})
+		s, out = s.show(Halt(f))
 	}
 	s, wait := s.retry(after)
 	return s, append(out, wait...)

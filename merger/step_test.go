@@ -152,10 +152,18 @@ func TestStep_EveryEventInEveryPhase(t *testing.T) {
 		name string
 		ev   Event
 	}{
-		{"assigned", Assigned{}}, {"revoked", Revoked{}}, {"tick", Tick{}}, {"pause", PauseAsked{}}, {"resume", ResumeAsked{}},
-		{"recheck", RecheckAsked{}}, {"stop", StopAsked{}}, {"trouble", SourceHalted{Halt: Halt{CodeGap, "gap"}}},
-		{"batch", BatchReady{&BatchInfo{ID: 2, Start: at(10), Next: at(15)}}}, {"other batch", BatchReady{&BatchInfo{ID: 2, Start: at(7), Next: at(15)}}},
-		{"fails, retry", Failed{CodeIO, "io"}}, {"fails, for good", Failed{CodeCorrupt, "bad"}},
+		{"assigned", Assigned{}},
+		{"revoked", Revoked{}},
+		{"tick", Tick{}},
+		{"pause", PauseAsked{}},
+		{"resume", ResumeAsked{}},
+		{"recheck", RecheckAsked{}},
+		{"stop", StopAsked{}},
+		{"trouble", SourceHalted{Halt: Halt{CodeGap, "gap"}}},
+		{"batch", BatchReady{&BatchInfo{ID: 2, Start: at(10), Next: at(15)}}},
+		{"other batch", BatchReady{&BatchInfo{ID: 2, Start: at(7), Next: at(15)}}},
+		{"fails, retry", Failed{CodeIO, "io"}},
+		{"fails, for good", Failed{CodeCorrupt, "bad"}},
 	}
 	var b strings.Builder
 	for _, r := range reached(t) {

@@ -330,8 +330,10 @@ func (a *Applier) unchanged(k paimon.FileKey) (*roaring.Bitmap, error) {
 
 // record makes the position record of an attempt.
 func (a *Applier) record(e Write, txn string, p *plan) *Record {
-	r := &Record{Version: RecordVersion, Seq: e.Seq, Txn: txn, Base: e.Base.Ident, Epoch: e.Epoch, Owner: a.set.Instance,
-		Config: a.config, Table: a.identity, Cluster: e.Cluster, Op: e.Batch.Op, Chain: e.Chain, Gaps: e.Gaps}
+	r := &Record{
+		Version: RecordVersion, Seq: e.Seq, Txn: txn, Base: e.Base.Ident, Epoch: e.Epoch, Owner: a.set.Instance,
+		Config: a.config, Table: a.identity, Cluster: e.Cluster, Op: e.Batch.Op, Chain: e.Chain, Gaps: e.Gaps,
+	}
 	r.setPositions(e.Batch.Next, e.Topics)
 	if b := a.batch; b != nil && e.Batch.Op == "" {
 		r.setRange(e.Batch.Start, e.Batch.Next)

@@ -62,148 +62,264 @@ func Table() []Desc {
 
 func processTable() []Desc {
 	return []Desc{
-		{"process", "applier_build_info", Gauge, "", []Label{{Name: "version"}, {Name: "revision"}, {Name: "go"}},
-			"Always 1; the labels say what is running."},
-		{"process", "applier_memory_budget_bytes", Gauge, "bytes", nil,
-			"Memory the process may use for batches, indexes and buffers (config memory)."},
-		{"process", "applier_memory_used_bytes", Gauge, "bytes", []Label{{Name: "component"}},
-			"Memory in use by component, as counted against the budget."},
-		{"process", "applier_tls_verification_disabled", Gauge, "", nil,
-			"1 if the brokers' certificates are not verified (config kafka.tls.insecure)."},
+		{
+			"process", "applier_build_info", Gauge, "",
+			[]Label{{Name: "version"}, {Name: "revision"}, {Name: "go"}},
+			"Always 1; the labels say what is running.",
+		},
+		{
+			"process", "applier_memory_budget_bytes", Gauge, "bytes", nil,
+			"Memory the process may use for batches, indexes and buffers (config memory).",
+		},
+		{
+			"process", "applier_memory_used_bytes", Gauge, "bytes",
+			[]Label{{Name: "component"}},
+			"Memory in use by component, as counted against the budget.",
+		},
+		{
+			"process", "applier_tls_verification_disabled", Gauge, "", nil,
+			"1 if the brokers' certificates are not verified (config kafka.tls.insecure).",
+		},
 	}
 }
 
 func pipelineTable() []Desc {
 	return []Desc{
-		{"pipeline", "applier_pipeline_up", Gauge, "", perPipeline(),
-			"1 unless the pipeline is paused or failed."},
-		{"pipeline", "applier_pipeline_state", Gauge, "", perPipeline(Label{"state", States()}),
-			"1 for the state the pipeline is in, 0 for the others."},
-		{"pipeline", "applier_pipeline_state_since_timestamp_seconds", Gauge, "seconds", perPipeline(),
-			"When the pipeline entered its state, in Unix time."},
-		{"pipeline", "applier_pipeline_halted", Gauge, "", perPipeline(Label{Name: "code"}),
-			"1 for the code a failed pipeline halted with; docs/operations.md has each code's remedy."},
-		{"pipeline", "applier_freshness_seconds", Gauge, "seconds", perPipeline(),
-			"Now minus the time up to which all input is visible in the table; 0 when caught up. Computed at each scrape, so it grows while a pipeline is stuck."},
-		{"pipeline", "applier_event_to_commit_seconds", Histogram, "seconds", perPipeline(),
-			"Change time at the source to visible in a snapshot; the oldest and the newest change of each batch."},
-		{"pipeline", "applier_last_commit_timestamp_seconds", Gauge, "seconds", perPipeline(),
-			"When the last commit of the pipeline became visible, in Unix time."},
-		{"pipeline", "applier_last_snapshot_id", Gauge, "", perPipeline(),
-			"Snapshot id of the last commit of the pipeline."},
+		{
+			"pipeline", "applier_pipeline_up", Gauge, "", perPipeline(),
+			"1 unless the pipeline is paused or failed.",
+		},
+		{
+			"pipeline", "applier_pipeline_state", Gauge, "", perPipeline(Label{"state", States()}),
+			"1 for the state the pipeline is in, 0 for the others.",
+		},
+		{
+			"pipeline", "applier_pipeline_state_since_timestamp_seconds", Gauge, "seconds", perPipeline(),
+			"When the pipeline entered its state, in Unix time.",
+		},
+		{
+			"pipeline", "applier_pipeline_halted", Gauge, "", perPipeline(Label{Name: "code"}),
+			"1 for the code a failed pipeline halted with; docs/operations.md has each code's remedy.",
+		},
+		{
+			"pipeline", "applier_freshness_seconds", Gauge, "seconds", perPipeline(),
+			"Now minus the time up to which all input is visible in the table; 0 when caught up. Computed at each scrape, so it grows while a pipeline is stuck.",
+		},
+		{
+			"pipeline", "applier_event_to_commit_seconds", Histogram, "seconds", perPipeline(),
+			"Change time at the source to visible in a snapshot; the oldest and the newest change of each batch.",
+		},
+		{
+			"pipeline", "applier_last_commit_timestamp_seconds", Gauge, "seconds", perPipeline(),
+			"When the last commit of the pipeline became visible, in Unix time.",
+		},
+		{
+			"pipeline", "applier_last_snapshot_id", Gauge, "", perPipeline(),
+			"Snapshot id of the last commit of the pipeline.",
+		},
 	}
 }
 
 func ingestTable() []Desc {
 	pauses := oneOf("reason", "memory", "commit", "backoff")
 	return []Desc{
-		{"ingest", "applier_source_records_total", Counter, "records", perPipeline(oneOf("op", "insert", "update", "read", "delete")),
-			"Changes decoded from records."},
-		{"ingest", "applier_source_bytes_total", Counter, "bytes", perPipeline(),
-			"Bytes of the records read: keys, values and headers."},
-		{"ingest", "applier_source_lag_records", Gauge, "records", perPartition(),
-			"End offset minus the position recorded in the table."},
-		{"ingest", "applier_source_lag_seconds", Gauge, "seconds", perPartition(),
-			"Age of the oldest record that is not yet in the table; 0 when there is none."},
-		{"ingest", "applier_source_lso_lag_records", Gauge, "records", perPartition(),
-			"Records behind the last stable offset: they wait for an open transaction of their producer."},
-		{"ingest", "applier_source_retention_headroom_seconds", Gauge, "seconds", perPartition(),
-			"Time until retention removes records that are not yet in the table."},
-		{"ingest", "applier_source_partitions_assigned", Gauge, "partitions", perPipeline(),
-			"Source partitions this instance owns; either all of the pipeline's or none does work."},
-		{"ingest", "applier_source_partitions_held_back", Gauge, "partitions", perPipeline(),
-			"New partitions that wait until the older ones pass the end noted when they appeared."},
-		{"ingest", "applier_ownership_flaps_total", Counter, "", perPipeline(),
-			"Times another instance with the same identity was found to have committed."},
-		{"ingest", "applier_fetch_paused_seconds_total", Counter, "seconds", perPipeline(pauses),
-			"Time reading was paused."},
-		{"ingest", "applier_fetch_pauses_total", Counter, "", perPipeline(pauses),
-			"Times reading was paused."},
-		{"ingest", "applier_records_dropped_total", Counter, "records", perPipeline(oneOf("reason",
-			"late", "duplicate", "delete", "skipped_error", "before_start", "tombstone", "heartbeat",
-			"transaction", "schema_change", "truncate", "message", "control")),
-			"Records that changed no row, by reason: every record is counted here, as an error or as applied."},
-		{"ingest", "applier_row_errors_total", Counter, "records", perPipeline(errorClasses()),
-			"Records that could not be applied, whatever on_error made of them."},
-		{"ingest", "applier_dead_letters_total", Counter, "records", perPipeline(errorClasses()),
-			"Records sent to the dead letter topic and acknowledged there."},
+		{
+			"ingest", "applier_source_records_total", Counter, "records", perPipeline(oneOf("op", "insert", "update", "read", "delete")),
+			"Changes decoded from records.",
+		},
+		{
+			"ingest", "applier_source_bytes_total", Counter, "bytes", perPipeline(),
+			"Bytes of the records read: keys, values and headers.",
+		},
+		{
+			"ingest", "applier_source_lag_records", Gauge, "records", perPartition(),
+			"End offset minus the position recorded in the table.",
+		},
+		{
+			"ingest", "applier_source_lag_seconds", Gauge, "seconds", perPartition(),
+			"Age of the oldest record that is not yet in the table; 0 when there is none.",
+		},
+		{
+			"ingest", "applier_source_lso_lag_records", Gauge, "records", perPartition(),
+			"Records behind the last stable offset: they wait for an open transaction of their producer.",
+		},
+		{
+			"ingest", "applier_source_retention_headroom_seconds", Gauge, "seconds", perPartition(),
+			"Time until retention removes records that are not yet in the table.",
+		},
+		{
+			"ingest", "applier_source_partitions_assigned", Gauge, "partitions", perPipeline(),
+			"Source partitions this instance owns; either all of the pipeline's or none does work.",
+		},
+		{
+			"ingest", "applier_source_partitions_held_back", Gauge, "partitions", perPipeline(),
+			"New partitions that wait until the older ones pass the end noted when they appeared.",
+		},
+		{
+			"ingest", "applier_ownership_flaps_total", Counter, "", perPipeline(),
+			"Times another instance with the same identity was found to have committed.",
+		},
+		{
+			"ingest", "applier_fetch_paused_seconds_total", Counter, "seconds", perPipeline(pauses),
+			"Time reading was paused.",
+		},
+		{
+			"ingest", "applier_fetch_pauses_total", Counter, "", perPipeline(pauses),
+			"Times reading was paused.",
+		},
+		{
+			"ingest", "applier_records_dropped_total", Counter, "records", perPipeline(oneOf("reason",
+				"late", "duplicate", "delete", "skipped_error", "before_start", "tombstone", "heartbeat",
+				"transaction", "schema_change", "truncate", "message", "control")),
+			"Records that changed no row, by reason: every record is counted here, as an error or as applied.",
+		},
+		{
+			"ingest", "applier_row_errors_total", Counter, "records", perPipeline(errorClasses()),
+			"Records that could not be applied, whatever on_error made of them.",
+		},
+		{
+			"ingest", "applier_dead_letters_total", Counter, "records", perPipeline(errorClasses()),
+			"Records sent to the dead letter topic and acknowledged there.",
+		},
 	}
 }
 
 func batcherTable() []Desc {
 	return []Desc{
-		{"batcher", "applier_batch_flushes_total", Counter, "", perPipeline(oneOf("reason",
-			"rows", "bytes", "interval", "idle", "memory", "revoke", "drain", "manual")),
-			"Batches closed, by the limit that closed them."},
-		{"batcher", "applier_batch_records", Histogram, "records", perPipeline(),
-			"Changes in a batch, before one a key is kept."},
-		{"batcher", "applier_batch_keys", Histogram, "records", perPipeline(),
-			"Changes left in a batch, one a key."},
-		{"batcher", "applier_batch_open_records", Gauge, "records", perPipeline(),
-			"Changes in the batch that is being filled."},
-		{"batcher", "applier_batch_open_bytes", Gauge, "bytes", perPipeline(),
-			"Memory of the batch that is being filled."},
-		{"batcher", "applier_batch_stage_seconds", Histogram, "seconds", perPipeline(oneOf("stage",
-			"fetch", "decode", "dedup", "lookup", "read_old", "write_data", "write_dv", "commit")),
-			"Time a batch spent in each stage."},
-		{"batcher", "applier_batch_split_keys_total", Counter, "records", perPipeline(),
-			"Keys seen in two source partitions of one batch, where offsets give no order."},
-		{"batcher", "applier_batch_holes_total", Counter, "cells", perPipeline(oneOf("source", "batch", "table", "unfilled")),
-			"Cells a change did not carry, by where their value was found."},
+		{
+			"batcher", "applier_batch_flushes_total", Counter, "", perPipeline(oneOf("reason",
+				"rows", "bytes", "interval", "idle", "memory", "revoke", "drain", "manual")),
+			"Batches closed, by the limit that closed them.",
+		},
+		{
+			"batcher", "applier_batch_records", Histogram, "records", perPipeline(),
+			"Changes in a batch, before one a key is kept.",
+		},
+		{
+			"batcher", "applier_batch_keys", Histogram, "records", perPipeline(),
+			"Changes left in a batch, one a key.",
+		},
+		{
+			"batcher", "applier_batch_open_records", Gauge, "records", perPipeline(),
+			"Changes in the batch that is being filled.",
+		},
+		{
+			"batcher", "applier_batch_open_bytes", Gauge, "bytes", perPipeline(),
+			"Memory of the batch that is being filled.",
+		},
+		{
+			"batcher", "applier_batch_stage_seconds", Histogram, "seconds", perPipeline(oneOf("stage",
+				"fetch", "decode", "dedup", "lookup", "read_old", "write_data", "write_dv", "commit")),
+			"Time a batch spent in each stage.",
+		},
+		{
+			"batcher", "applier_batch_split_keys_total", Counter, "records", perPipeline(),
+			"Keys seen in two source partitions of one batch, where offsets give no order.",
+		},
+		{
+			"batcher", "applier_batch_holes_total", Counter, "cells", perPipeline(oneOf("source", "batch", "table", "unfilled")),
+			"Cells a change did not carry, by where their value was found.",
+		},
 	}
 }
 
 func mergerTable() []Desc {
 	return []Desc{
-		{"merger", "applier_rows_applied_total", Counter, "rows", perPipeline(
-			oneOf("action", "inserted", "updated", "deleted", "unchanged"), oneOf("moved", "false", "true")),
-			"Rows of the table that changed; moved to another partition or not."},
-		{"merger", "applier_commits_total", Counter, "", perPipeline(oneOf("result", "committed", "conflict", "diverged", "unknown")),
-			"Attempts to publish a snapshot: conflict is planned again, unknown is resolved by reading, diverged stops."},
-		{"merger", "applier_commit_seconds", Histogram, "seconds", perPipeline(),
-			"From a closed batch to its published snapshot."},
-		{"merger", "applier_foreign_commits_absorbed_total", Counter, "", perPipeline(),
-			"Snapshots of other writers that were taken into the index."},
-		{"merger", "applier_batches_fenced_total", Counter, "", perPipeline(),
-			"Batches dropped because the table's positions were not where the batch starts."},
-		{"merger", "applier_index_keys", Gauge, "keys", perPipeline(),
-			"Keys in the index."},
-		{"merger", "applier_index_bytes", Gauge, "bytes", perPipeline(),
-			"Bytes of the index on disk."},
-		{"merger", "applier_index_memory_bytes", Gauge, "bytes", perPipeline(),
-			"Memory of the index, off the Go heap."},
-		{"merger", "applier_index_lookups_total", Counter, "keys", perPipeline(oneOf("result", "hit", "miss", "collision")),
-			"Keys looked up; a collision is a long key whose hash fits a row that differs."},
-		{"merger", "applier_index_rebuilds_total", Counter, "", perPipeline(),
-			"Times the index was built from the table."},
-		{"merger", "applier_index_rebuild_progress_ratio", Gauge, "", perPipeline(),
-			"Part of the table that a running rebuild has read, 1 when none runs."},
+		{
+			"merger", "applier_rows_applied_total", Counter, "rows", perPipeline(
+				oneOf("action", "inserted", "updated", "deleted", "unchanged"), oneOf("moved", "false", "true")),
+			"Rows of the table that changed; moved to another partition or not.",
+		},
+		{
+			"merger", "applier_commits_total", Counter, "", perPipeline(oneOf("result", "committed", "conflict", "diverged", "unknown")),
+			"Attempts to publish a snapshot: conflict is planned again, unknown is resolved by reading, diverged stops.",
+		},
+		{
+			"merger", "applier_commit_seconds", Histogram, "seconds", perPipeline(),
+			"From a closed batch to its published snapshot.",
+		},
+		{
+			"merger", "applier_foreign_commits_absorbed_total", Counter, "", perPipeline(),
+			"Snapshots of other writers that were taken into the index.",
+		},
+		{
+			"merger", "applier_batches_fenced_total", Counter, "", perPipeline(),
+			"Batches dropped because the table's positions were not where the batch starts.",
+		},
+		{
+			"merger", "applier_index_keys", Gauge, "keys", perPipeline(),
+			"Keys in the index.",
+		},
+		{
+			"merger", "applier_index_bytes", Gauge, "bytes", perPipeline(),
+			"Bytes of the index on disk.",
+		},
+		{
+			"merger", "applier_index_memory_bytes", Gauge, "bytes", perPipeline(),
+			"Memory of the index, off the Go heap.",
+		},
+		{
+			"merger", "applier_index_lookups_total", Counter, "keys", perPipeline(oneOf("result", "hit", "miss", "collision")),
+			"Keys looked up; a collision is a long key whose hash fits a row that differs.",
+		},
+		{
+			"merger", "applier_index_rebuilds_total", Counter, "", perPipeline(),
+			"Times the index was built from the table.",
+		},
+		{
+			"merger", "applier_index_rebuild_progress_ratio", Gauge, "", perPipeline(),
+			"Part of the table that a running rebuild has read, 1 when none runs.",
+		},
 	}
 }
 
 func storageTable() []Desc {
 	return []Desc{
-		{"storage", "applier_commit_bytes_total", Counter, "bytes", perPipeline(oneOf("kind", "data", "dv", "manifest")),
-			"Bytes written by commits."},
-		{"storage", "applier_table_live_rows", Gauge, "rows", perPipeline(),
-			"Rows of the table, without deleted ones."},
-		{"storage", "applier_table_deleted_rows", Gauge, "rows", perPipeline(),
-			"Rows that readers skip by deletion vectors."},
-		{"storage", "applier_table_files", Gauge, "files", perPipeline(),
-			"Data files of the table."},
-		{"storage", "applier_table_small_files", Gauge, "files", perPipeline(),
-			"Data files below a quarter of the target size."},
-		{"storage", "applier_table_dv_bytes", Gauge, "bytes", perPipeline(),
-			"Bytes of the table's deletion vectors."},
-		{"storage", "applier_table_snapshots", Gauge, "snapshots", perPipeline(),
-			"Snapshots of the table."},
-		{"storage", "applier_table_partitions", Gauge, "partitions", perPipeline(),
-			"Partitions of the table with data."},
-		{"storage", "applier_snapshots_pinned", Gauge, "snapshots", perPipeline(),
-			"Snapshots that our consumer file keeps from expiring (config pin). It grows while a pipeline is stopped."},
-		{"storage", "applier_store_requests_total", Counter, "", []Label{{Name: "op"}, oneOf("result", "ok", "not_found", "exists", "error")},
-			"Requests to the file system or object store."},
-		{"storage", "applier_store_request_seconds", Histogram, "seconds", []Label{{Name: "op"}},
-			"Time of a request to the file system or object store."},
+		{
+			"storage", "applier_commit_bytes_total", Counter, "bytes", perPipeline(oneOf("kind", "data", "dv", "manifest")),
+			"Bytes written by commits.",
+		},
+		{
+			"storage", "applier_table_live_rows", Gauge, "rows", perPipeline(),
+			"Rows of the table, without deleted ones.",
+		},
+		{
+			"storage", "applier_table_deleted_rows", Gauge, "rows", perPipeline(),
+			"Rows that readers skip by deletion vectors.",
+		},
+		{
+			"storage", "applier_table_files", Gauge, "files", perPipeline(),
+			"Data files of the table.",
+		},
+		{
+			"storage", "applier_table_small_files", Gauge, "files", perPipeline(),
+			"Data files below a quarter of the target size.",
+		},
+		{
+			"storage", "applier_table_dv_bytes", Gauge, "bytes", perPipeline(),
+			"Bytes of the table's deletion vectors.",
+		},
+		{
+			"storage", "applier_table_snapshots", Gauge, "snapshots", perPipeline(),
+			"Snapshots of the table.",
+		},
+		{
+			"storage", "applier_table_partitions", Gauge, "partitions", perPipeline(),
+			"Partitions of the table with data.",
+		},
+		{
+			"storage", "applier_snapshots_pinned", Gauge, "snapshots", perPipeline(),
+			"Snapshots that our consumer file keeps from expiring (config pin). It grows while a pipeline is stopped.",
+		},
+		{
+			"storage", "applier_store_requests_total", Counter, "",
+			[]Label{{Name: "op"}, oneOf("result", "ok", "not_found", "exists", "error")},
+			"Requests to the file system or object store.",
+		},
+		{
+			"storage", "applier_store_request_seconds", Histogram, "seconds",
+			[]Label{{Name: "op"}},
+			"Time of a request to the file system or object store.",
+		},
 	}
 }

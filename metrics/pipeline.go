@@ -23,8 +23,10 @@ const (
 
 // States returns the states of a pipeline.
 func States() []string {
-	return []string{StateStarting, StateStandby, StateRebuildingIndex, StateRunning,
-		StateBackoff, StatePaused, StateFailed, StateDraining}
+	return []string{
+		StateStarting, StateStandby, StateRebuildingIndex, StateRunning,
+		StateBackoff, StatePaused, StateFailed, StateDraining,
+	}
 }
 
 // Pipeline is the metrics of pipelines as wholes.

@@ -17,7 +17,9 @@ func TestLookup_FindsAllLiveRowsAscending(t *testing.T) {
 		require.Equal(t, [][]Loc{
 			{MakeLoc(one, 0), MakeLoc(one, 2), MakeLoc(two, 0)},
 			{MakeLoc(one, 1), MakeLoc(two, 2)},
-			{}, {MakeLoc(two, 1)}, {MakeLoc(one, 3)},
+			{},
+			{MakeLoc(two, 1)},
+			{MakeLoc(one, 3)},
 		}, s.lookup(t, x, 1, 2, 5, 4, 3))
 		require.NoError(t, x.SetDeleted(one, bitmapOf(0, 3)))
 		require.Equal(t, [][]Loc{{MakeLoc(one, 2), MakeLoc(two, 0)}, {}}, s.lookup(t, x, 1, 3))

@@ -94,8 +94,10 @@ func (l *lexer) skip() *Error {
 		case strings.HasPrefix(rest, "/*"):
 			n := commentLength(rest)
 			if n < 0 {
-				return &Error{Pos: l.pos, Class: ClassUnclosedComment, Found: "/*", Message: "the comment has no end",
-					Hint: "close it with */", Incomplete: true}
+				return &Error{
+					Pos: l.pos, Class: ClassUnclosedComment, Found: "/*", Message: "the comment has no end",
+					Hint: "close it with */", Incomplete: true,
+				}
 			}
 			l.pos = l.pos.advance(rest[:n])
 		default:

@@ -46,12 +46,16 @@ func (p *parser) command(pos Pos) Statement {
 }
 
 // statementWords are the words that begin a statement.
-var statementWords = [...]string{"SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "CREATE", "ALTER", "DROP", "TRUNCATE", "SHOW",
-	"DESCRIBE", "EXPLAIN", "SET", "RESET", "USE", "WITH", "VALUES", "TABLE", "CALL", "FROM"}
+var statementWords = [...]string{
+	"SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "CREATE", "ALTER", "DROP", "TRUNCATE", "SHOW",
+	"DESCRIBE", "EXPLAIN", "SET", "RESET", "USE", "WITH", "VALUES", "TABLE", "CALL", "FROM",
+}
 
 // foreignWords begin statements of Spark that this dialect does not have.
-var foreignWords = [...]string{"ANALYZE", "CACHE", "UNCACHE", "REFRESH", "MSCK", "LOAD", "LIST", "ADD", "REPAIR", "COMMENT", "GRANT", "REVOKE",
-	"CLEAR", "DECLARE", "EXECUTE", "BEGIN", "COMMIT", "ROLLBACK", "START", "OPTIMIZE", "VACUUM"}
+var foreignWords = [...]string{
+	"ANALYZE", "CACHE", "UNCACHE", "REFRESH", "MSCK", "LOAD", "LIST", "ADD", "REPAIR", "COMMENT", "GRANT", "REVOKE",
+	"CLEAR", "DECLARE", "EXECUTE", "BEGIN", "COMMIT", "ROLLBACK", "START", "OPTIMIZE", "VACUUM",
+}
 
 // unknownStatement reports a text that begins no statement.
 func (p *parser) unknownStatement() {

@@ -195,8 +195,10 @@ func (p *parser) merge(pos Pos, with []CTE) Statement {
 		n.Clauses = append(n.Clauses, c)
 	}
 	if len(n.Clauses) == 0 && p.err == nil && p.tok.kind == tokEOF {
-		p.fail(&Error{Pos: p.tok.pos, Class: ClassMergeWithoutWhen, Message: "MERGE needs at least one WHEN clause",
-			Hint: "add WHEN MATCHED THEN … or WHEN NOT MATCHED THEN …", Incomplete: true})
+		p.fail(&Error{
+			Pos: p.tok.pos, Class: ClassMergeWithoutWhen, Message: "MERGE needs at least one WHEN clause",
+			Hint: "add WHEN MATCHED THEN … or WHEN NOT MATCHED THEN …", Incomplete: true,
+		})
 	}
 	p.checkClauses(n.Clauses)
 	return n

@@ -247,6 +247,8 @@ func (p *parser) timeUnitCall(pos Pos, fn string) Expr {
 		return n
 	}
 	p.expect(")") // date_add(day, 1) with a column called day
-	return &Call{Pos: pos, Func: Name{Parts: []Ident{{Pos: pos, Name: name}}},
-		Args: []Expr{&ColumnRef{Name{Parts: []Ident{{Pos: unit.pos, Name: unit.text}}}}, a}}
+	return &Call{
+		Pos: pos, Func: Name{Parts: []Ident{{Pos: pos, Name: name}}},
+		Args: []Expr{&ColumnRef{Name{Parts: []Ident{{Pos: unit.pos, Name: unit.text}}}}, a},
+	}
 }

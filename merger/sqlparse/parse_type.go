@@ -59,8 +59,10 @@ func (p *parser) typ() *Type {
 func (p *parser) unknownType(word string) {
 	e := &Error{Pos: p.tok.pos, Class: ClassDatatype, Found: word, Message: "unknown data type " + quoteFound(word)}
 	names := make([]string, 0, len(typeNames))
-	for _, n := range [...]string{"BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "STRING", "CHAR",
-		"VARCHAR", "BINARY", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "INTEGER", "ARRAY", "MAP", "STRUCT", "TIME"} {
+	for _, n := range [...]string{
+		"BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "STRING", "CHAR",
+		"VARCHAR", "BINARY", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "INTEGER", "ARRAY", "MAP", "STRUCT", "TIME",
+	} {
 		names = append(names, n)
 	}
 	if near := Nearest(word, names); near != "" {

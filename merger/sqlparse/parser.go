@@ -102,8 +102,10 @@ func parseAll[T any](src string, rule func(*parser) T) (T, error) {
 // trailing reports text behind the end of a statement.
 func (p *parser) trailing() {
 	if p.prev.kw == ";" {
-		p.fail(&Error{Pos: p.tok.pos, Class: ClassSyntax, Found: p.tok.text,
-			Message: syntaxMessage(p.tok.text, false, []string{"the end of the text"}), Hint: "only one statement can be given here"})
+		p.fail(&Error{
+			Pos: p.tok.pos, Class: ClassSyntax, Found: p.tok.text,
+			Message: syntaxMessage(p.tok.text, false, []string{"the end of the text"}), Hint: "only one statement can be given here",
+		})
 		return
 	}
 	p.want("the end of the statement")
@@ -166,8 +168,10 @@ func (p *parser) unexpected() {
 		return
 	}
 	end := p.tok.kind == tokEOF
-	e := &Error{Pos: p.tok.pos, Class: ClassSyntax, Found: p.tok.text, Incomplete: end,
-		Expected: slices.Clone(p.expected), Message: syntaxMessage(p.tok.text, end, p.expected)}
+	e := &Error{
+		Pos: p.tok.pos, Class: ClassSyntax, Found: p.tok.text, Incomplete: end,
+		Expected: slices.Clone(p.expected), Message: syntaxMessage(p.tok.text, end, p.expected),
+	}
 	e.Hint = p.suggestion()
 	p.fail(e)
 }
@@ -226,31 +230,6 @@ func (p *parser) accept(kw string) bool {
 		return true
 	}
 	return false
-}
-
-// acceptAll moves over a sequence of keywords if it is there as a whole.
-func (p *parser) acceptAll(kws ...string) bool {
-	if !p.atAll(kws...) {
-		return false
-	}
-	for range kws {
-		p.next()
-	}
-	return true
-}
-
-// atAll reports whether a sequence of keywords is there.
-func (p *parser) atAll(kws ...string) bool {
-	if !p.at(kws[0]) {
-		return false
-	}
-	l := p.lex
-	for _, kw := range kws[1:] {
-		if t := l.next(); t.kw != kw {
-			return false
-		}
-	}
-	return true
 }
 
 // expect moves over a keyword or operator or reports it missing.

@@ -17,13 +17,6 @@ func requireRoundTrip(t testing.TB, s Statement) {
 	require.Equal(t, text, Format(again), "printing is stable")
 }
 
-func requireRoundTripExpr(t testing.TB, x Expr) {
-	text := Format(x)
-	again, err := ParseExpr(text)
-	require.NoError(t, err, "printed: %s", text)
-	requireSameTree(t, x, again, text)
-}
-
 func requireSameTree(t testing.TB, want, got any, text string) {
 	if path := treeDiff(reflect.ValueOf(want), reflect.ValueOf(got)); path != "" {
 		t.Fatalf("the tree of the print differs at %s\nprint: %s", path, text)
