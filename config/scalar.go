@@ -148,8 +148,10 @@ func (p *loader) scalar(k *key, n *yaml.Node, path string, at position) (any, bo
 		return nil, false
 	}
 	if k.secret && !referenced {
-		p.warnings = append(p.warnings, Problem{p.file, at.line, at.column, path,
-			"is written into the file", "use ${env:NAME} or ${file:PATH}"})
+		p.warnings = append(p.warnings, Problem{
+			p.file, at.line, at.column, path,
+			"is written into the file", "use ${env:NAME} or ${file:PATH}",
+		})
 	}
 	return v, true
 }

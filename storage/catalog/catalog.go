@@ -64,6 +64,9 @@ type FileSystem struct {
 // NewFileSystem returns the catalog of a warehouse folder, which must exist.
 func NewFileSystem(root string, o objstore.LocalOptions) (*FileSystem, error) {
 	if _, err := objstore.NewLocal(root, o); err != nil {
+		if errors.Is(err, objstore.ErrNotExist) {
+			return nil, fmt.Errorf("the warehouse folder %s does not exist; make it, or mount what it is on: %w", root, err)
+		}
 		return nil, fmt.Errorf("opening warehouse %s: %w", root, err)
 	}
 	return &FileSystem{root: root, o: o}, nil

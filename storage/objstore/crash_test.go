@@ -69,8 +69,10 @@ var crashCases = []crashCase{
 		},
 		call: func(m *objstore.Mem) error {
 			return m.PutAll(ctx, []objstore.Object{
-				{Key: "manifest/m-1", Data: block('m', 5000)}, {Key: "dt=1/bucket-0/data-1", Data: block('d', 20_000)},
-				{Key: "dt=1/bucket-0/data-2"}, {Key: "top", Data: block('t', 10)},
+				{Key: "manifest/m-1", Data: block('m', 5000)},
+				{Key: "dt=1/bucket-0/data-1", Data: block('d', 20_000)},
+				{Key: "dt=1/bucket-0/data-2"},
+				{Key: "top", Data: block('t', 10)},
 			})
 		},
 		whole: map[string][]byte{"manifest/m-0": block('0', 100)},

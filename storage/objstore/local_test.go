@@ -186,9 +186,18 @@ func TestLocal_ObservesEveryCall(t *testing.T) {
 	require.NoError(t, b.List(ctx, "", func(objstore.Info) error { return nil }))
 	require.NoError(t, b.Delete(ctx, "a", "b"))
 	require.Equal(t, []seen{
-		{"put_all", "b", 15, false}, {"put_if_absent", "c", 3, false}, {"put_if_absent", "c", 4, true}, {"replace", "c", 6, false},
-		{"create", "d", 8, false}, {"create", "e", 0, true}, {"get", "b", 10, false}, {"open", "b", 0, false},
-		{"read", "b", 10, false}, {"stat", "nothing", 0, true}, {"list", "", 0, false}, {"delete", "a", 0, false},
+		{"put_all", "b", 15, false},
+		{"put_if_absent", "c", 3, false},
+		{"put_if_absent", "c", 4, true},
+		{"replace", "c", 6, false},
+		{"create", "d", 8, false},
+		{"create", "e", 0, true},
+		{"get", "b", 10, false},
+		{"open", "b", 0, false},
+		{"read", "b", 10, false},
+		{"stat", "nothing", 0, true},
+		{"list", "", 0, false},
+		{"delete", "a", 0, false},
 	}, calls)
 }
 

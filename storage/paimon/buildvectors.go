@@ -146,8 +146,10 @@ func (w *vectorWriter) finish() error {
 		return nil
 	}
 	data, files, ranges := w.b.Finish()
-	e := manifest.IndexEntry{Kind: manifest.Add, Partition: w.partition, Type: manifest.IndexDeletionVectors,
-		Name: IndexName(w.uuid, w.n), Size: int64(len(data)), Rows: int64(len(files))}
+	e := manifest.IndexEntry{
+		Kind: manifest.Add, Partition: w.partition, Type: manifest.IndexDeletionVectors,
+		Name: IndexName(w.uuid, w.n), Size: int64(len(data)), Rows: int64(len(files)),
+	}
 	w.n++
 	for i, f := range files {
 		card := ranges[i].Cardinality

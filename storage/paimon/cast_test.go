@@ -72,11 +72,20 @@ func rowValue(t *testing.T, typ types.Type, text string) types.Datum {
 func TestCaster_RefusesByNameWhatIsNotTheSameKindOfThing(t *testing.T) {
 	row := types.RowType(field(1, "x", types.IntType()))
 	for _, c := range []struct{ to, from types.Type }{
-		{types.StringType(), types.IntType()}, {types.BooleanType(), types.TinyIntType()}, {types.DateType(), types.TimestampType(3)}, {types.BytesType(), types.StringType()},
-		{types.ArrayType(types.IntType()), types.IntType()}, {types.ArrayType(types.IntType()), types.ArrayType(types.StringType())}, {row, types.IntType()},
-		{types.MapType(types.BigIntType(), types.IntType()), types.MapType(types.IntType(), types.IntType())}, {types.MapType(types.IntType(), types.IntType()), types.MapType(types.IntType(), types.BigIntType())},
-		{types.MultisetType(types.BigIntType()), types.MultisetType(types.IntType())}, {types.RowType(field(1, "x", types.StringType())), row},
-		{types.CharType(maxPadding + 1), types.CharType(1)}, {types.BinaryType(maxPadding + 1), types.BinaryType(1)}, {types.TimeType(0), types.DateType()},
+		{types.StringType(), types.IntType()},
+		{types.BooleanType(), types.TinyIntType()},
+		{types.DateType(), types.TimestampType(3)},
+		{types.BytesType(), types.StringType()},
+		{types.ArrayType(types.IntType()), types.IntType()},
+		{types.ArrayType(types.IntType()), types.ArrayType(types.StringType())},
+		{row, types.IntType()},
+		{types.MapType(types.BigIntType(), types.IntType()), types.MapType(types.IntType(), types.IntType())},
+		{types.MapType(types.IntType(), types.IntType()), types.MapType(types.IntType(), types.BigIntType())},
+		{types.MultisetType(types.BigIntType()), types.MultisetType(types.IntType())},
+		{types.RowType(field(1, "x", types.StringType())), row},
+		{types.CharType(maxPadding + 1), types.CharType(1)},
+		{types.BinaryType(maxPadding + 1), types.BinaryType(1)},
+		{types.TimeType(0), types.DateType()},
 	} {
 		_, err := newCaster(c.to, c.from)
 		require.ErrorIs(t, err, ErrTypeChanged)
@@ -96,8 +105,10 @@ func TestCaster_FollowsNestedFieldsByID(t *testing.T) {
 	require.NoError(t, err)
 	s := types.StringDatum
 	for _, v := range []struct{ in, want types.Datum }{
-		{l(i(1), s("g"), types.FloatDatum(1.5), l(l(i(7), s("y")), types.Null, l(types.Null, s(""))), l(s("k"), i(5), s("n"), types.Null)),
-			l(types.FloatDatum(1.5), types.Null, i(1), l(l(s("y"), types.Null, i(7)), types.Null, l(s(""), types.Null, types.Null)), l(s("k"), i(5), s("n"), types.Null))},
+		{
+			l(i(1), s("g"), types.FloatDatum(1.5), l(l(i(7), s("y")), types.Null, l(types.Null, s(""))), l(s("k"), i(5), s("n"), types.Null)),
+			l(types.FloatDatum(1.5), types.Null, i(1), l(l(s("y"), types.Null, i(7)), types.Null, l(s(""), types.Null, types.Null)), l(s("k"), i(5), s("n"), types.Null)),
+		},
 		{l(i(2), types.Null, types.Null, types.Null, types.Null), l(types.Null, types.Null, i(2), types.Null, types.Null)},
 		{l(i(3), types.Null, types.Null, l(), l()), l(types.Null, types.Null, i(3), l(), l())},
 		{types.Null, types.Null},
@@ -116,8 +127,15 @@ func TestCaster_FollowsNestedFieldsByID(t *testing.T) {
 func TestCaster_CastsAnyPartOfAnyVector(t *testing.T) {
 	i, b := types.IntType(), types.BigIntType()
 	pairs := []struct{ to, from types.Type }{
-		{b, i}, {types.DoubleType(), i}, {types.DecimalType(12, 2), i}, {types.DecimalType(38, 4), types.DecimalType(18, 2)}, {types.CharType(4), types.CharType(2)}, {types.TimestampType(9), types.TimestampType(6)},
-		{types.ArrayType(b), types.ArrayType(i)}, {types.MapType(i, b), types.MapType(i, i)}, {types.ArrayType(types.ArrayType(b)), types.ArrayType(types.ArrayType(i))},
+		{b, i},
+		{types.DoubleType(), i},
+		{types.DecimalType(12, 2), i},
+		{types.DecimalType(38, 4), types.DecimalType(18, 2)},
+		{types.CharType(4), types.CharType(2)},
+		{types.TimestampType(9), types.TimestampType(6)},
+		{types.ArrayType(b), types.ArrayType(i)},
+		{types.MapType(i, b), types.MapType(i, i)},
+		{types.ArrayType(types.ArrayType(b)), types.ArrayType(types.ArrayType(i))},
 		{types.RowType(field(2, "n", i), field(1, "x", b)), types.RowType(field(1, "x", i))},
 	}
 	rapid.Check(t, func(t *rapid.T) {

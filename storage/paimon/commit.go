@@ -282,12 +282,14 @@ func (b *commitBuilder) checkVectors(index []manifest.IndexEntry) error {
 }
 
 func (b *commitBuilder) snapshot() error {
-	s := &Snapshot{Version: SnapshotVersion, UUID: b.info.UUID, ID: 1, SchemaID: b.t.schema.ID,
+	s := &Snapshot{
+		Version: SnapshotVersion, UUID: b.info.UUID, ID: 1, SchemaID: b.t.schema.ID,
 		BaseManifestList: b.list[0], BaseManifestListSize: &b.size[0],
 		DeltaManifestList: b.list[1], DeltaManifestListSize: &b.size[1],
 		IndexManifest: b.index, CommitUser: b.info.User, CommitIdentifier: b.info.Identifier, CommitKind: b.kind(),
 		TimeMillis: b.info.TimeMillis, TotalRecordCount: b.rows, DeltaRecordCount: b.rows,
-		Properties: b.info.Properties, NextRowID: new(int64(0)), Operation: b.info.Operation}
+		Properties: b.info.Properties, NextRowID: new(int64(0)), Operation: b.info.Operation,
+	}
 	if p := b.base.Snapshot; p != nil {
 		s.ID = p.ID + 1
 		s.TotalRecordCount += p.TotalRecordCount

@@ -18,8 +18,10 @@ func TestBuildCommit_SnapshotFile(t *testing.T) {
 	f := newFixture(t, []types.Field{field(0, "id", types.IntType())}, nil)
 	first := f.insert(ints(1), ints(2), ints(3))
 	x := f.vectors(VectorChange{KeyOf(&first[0]), roaring.BitmapOf(1)})
-	info := CommitInfo{UUID: "8d7c2c43-0000-4000-8000-000000000001", User: "applier_orders_1", Identifier: 7, Operation: OperationMerge,
-		Properties: map[string]string{"applier.orders": `{"v":1}`}, TimeMillis: 1767225600123, NewUUID: f.uuid}
+	info := CommitInfo{
+		UUID: "8d7c2c43-0000-4000-8000-000000000001", User: "applier_orders_1", Identifier: 7, Operation: OperationMerge,
+		Properties: map[string]string{"applier.orders": `{"v":1}`}, TimeMillis: 1767225600123, NewUUID: f.uuid,
+	}
 	more := f.write(WriterSettings{}, ints(4))
 	c, err := f.tab.BuildCommit(bg, f.st, Changes{Add: more, Index: x}, info)
 	require.NoError(t, err)
@@ -126,8 +128,10 @@ func TestBuildCommit_RefusesWhatContradictsItselfOrTheTable(t *testing.T) {
 	b := f.write(WriterSettings{}, ints(3))
 	unknown := x.Add[0]
 	unknown.Name = "index-other-0"
-	other := IndexChange{Add: []manifest.IndexEntry{{Kind: manifest.Add, Partition: a[0].Partition, Type: manifest.IndexDeletionVectors, Name: "index-new-0",
-		Vectors: x.Add[0].Vectors}}}
+	other := IndexChange{Add: []manifest.IndexEntry{{
+		Kind: manifest.Add, Partition: a[0].Partition, Type: manifest.IndexDeletionVectors, Name: "index-new-0",
+		Vectors: x.Add[0].Vectors,
+	}}}
 	for what, ch := range map[string]Changes{
 		"added twice":                {Add: append(b, b...)},
 		"added and deleted":          {Add: b, Delete: b},
@@ -180,8 +184,10 @@ func TestBuildCommit_KeepsOtherIndexFiles(t *testing.T) {
 	a, b := f.insert(ints(1, 1), ints(2, 1)), f.insert(ints(3, 2), ints(4, 2))
 	f.commit(Changes{Index: f.vectors(VectorChange{KeyOf(&a[0]), roaring.BitmapOf(0)}, VectorChange{KeyOf(&b[0]), roaring.BitmapOf(1)})}, OperationDelete)
 	require.Len(t, f.st.Index, 2)
-	hash := manifest.IndexEntry{Kind: manifest.Add, Partition: a[0].Partition, Type: "HASH", Name: "index-hash-0", Size: 4, Rows: 1,
-		Global: &manifest.GlobalIndex{RowRangeEnd: 5, FieldID: 1, SourceMeta: []byte{1}}}
+	hash := manifest.IndexEntry{
+		Kind: manifest.Add, Partition: a[0].Partition, Type: "HASH", Name: "index-hash-0", Size: 4, Rows: 1,
+		Global: &manifest.GlobalIndex{RowRangeEnd: 5, FieldID: 1, SourceMeta: []byte{1}},
+	}
 	f.commit(Changes{Index: &IndexChange{Add: []manifest.IndexEntry{hash}}}, "")
 	// One index file for two partitions: nobody is known to write that.
 	shared := f.st.Index[1]

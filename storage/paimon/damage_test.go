@@ -237,9 +237,11 @@ func FuzzScanDamagedTable(f *testing.F) {
 }
 
 func FuzzDefaultValue(f *testing.F) {
-	kinds := []types.Type{types.BooleanType(), types.TinyIntType(), types.SmallIntType(), types.IntType(), types.BigIntType(), types.FloatType(), types.DoubleType(), types.DecimalType(5, 2), types.DecimalType(38, 10), types.CharType(4),
+	kinds := []types.Type{
+		types.BooleanType(), types.TinyIntType(), types.SmallIntType(), types.IntType(), types.BigIntType(), types.FloatType(), types.DoubleType(), types.DecimalType(5, 2), types.DecimalType(38, 10), types.CharType(4),
 		types.VarCharType(3), types.StringType(), types.BinaryType(4), types.BytesType(), types.DateType(), types.TimeType(3), types.TimestampType(0), types.TimestampType(3), types.TimestampType(6), types.TimestampType(9), types.TimestampLTZType(6),
-		types.ArrayType(types.IntType()), types.CharType(types.MaxLength)}
+		types.ArrayType(types.IntType()), types.CharType(types.MaxLength),
+	}
 	for i, text := range []string{"5", "'x'", "", "'", "-.5", "0x1p3", "1e400", "NaN", "12.345e-7", "2024-02-30", "03:04:05.1235+01:00", "2024-01-02T03:04:05.123456789", "-1", "+12345-01-01", "ARRAY(1)", "\xff\xfe", "1e-400", "99999999999999999999999999999999999999.5"} {
 		for k := range kinds {
 			if (i+k)%3 == 0 {

@@ -96,12 +96,17 @@ func FuzzUnits(f *testing.F) {
 }
 
 func FuzzStatsColumn(f *testing.F) {
-	s := &Schema{Fields: []types.Field{field(0, "a", types.IntType()), field(1, "s", types.StringType()), field(2, "d", types.DecimalType(38, 2)),
-		field(3, "t", types.TimestampType(6)), field(4, "l", types.ArrayType(types.StringType()))}}
+	s := &Schema{Fields: []types.Field{
+		field(0, "a", types.IntType()), field(1, "s", types.StringType()), field(2, "d", types.DecimalType(38, 2)),
+		field(3, "t", types.TimestampType(6)), field(4, "l", types.ArrayType(types.StringType())),
+	}}
 	require.NoError(f, s.index())
 	e := NewStatsEvolution(s, s)
-	file := statsFile(f, 5, s.Fields, []ColumnStats{counted(0, types.IntDatum(1), types.IntDatum(2)), counted(0, types.StringDatum("a long text"), types.StringDatum("b")),
-		counted(0, types.Datum{}, types.Datum{}), counted(0, types.IntDatum(1), types.IntDatum(2)), {}}, true)
+	file := statsFile(f, 5, s.Fields, []ColumnStats{
+		counted(0, types.IntDatum(1), types.IntDatum(2)), counted(0, types.StringDatum("a long text"), types.StringDatum("b")),
+		counted(0, types.Datum{}, types.Datum{}), counted(0, types.IntDatum(1), types.IntDatum(2)),
+		{},
+	}, true)
 	f.Add(file.ValueStats.Min, file.ValueStats.Max, true)
 	f.Fuzz(func(t *testing.T, low, high []byte, named bool) {
 		d := &manifest.DataFile{Rows: 5, ValueStats: manifest.Stats{Min: low, Max: high}}

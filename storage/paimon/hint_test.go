@@ -77,8 +77,10 @@ func TestLatestSnapshotID_BelievesHintsOnlyAsFarAsFilesGo(t *testing.T) {
 func TestListSnapshotIDs_PassesOverNamesThatAreNone(t *testing.T) {
 	b := objstore.NewMem(objstore.MemOptions{})
 	snapshots(t, b, 10, 9, 2)
-	for _, name := range []string{"snapshot-", "snapshot-x", "snapshot-3x", "snapshot-03", "snapshot-+4", "snapshot--5", "snapshot-0", "snapshot-99999999999999999999",
-		"snapshot-11abc.tmp", "other-12", "snapshot-13/nested", "EARLIEST"} {
+	for _, name := range []string{
+		"snapshot-", "snapshot-x", "snapshot-3x", "snapshot-03", "snapshot-+4", "snapshot--5", "snapshot-0", "snapshot-99999999999999999999",
+		"snapshot-11abc.tmp", "other-12", "snapshot-13/nested", "EARLIEST",
+	} {
 		put(t, b, "snapshot/"+name, "junk")
 	}
 	ids, err := ListSnapshotIDs(t.Context(), b, Paths{})

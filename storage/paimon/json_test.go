@@ -63,8 +63,10 @@ func TestJSONWriter_LaysOutAsJackson(t *testing.T) {
 }
 
 func TestParseObject_RefusesWhatIsNoObject(t *testing.T) {
-	for _, s := range []string{"", "[]", "1", "null", "{", `{"a"`, `{"a":`, `{"a":1`, `{"a":1,}`, `{"a":1}x`, `{"a":1}{}`, `{a:1}`, `{"a":tru}`,
-		strings.Repeat("[", 200), `{"a":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + "}"} {
+	for _, s := range []string{
+		"", "[]", "1", "null", "{", `{"a"`, `{"a":`, `{"a":1`, `{"a":1,}`, `{"a":1}x`, `{"a":1}{}`, `{a:1}`, `{"a":tru}`,
+		strings.Repeat("[", 200), `{"a":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + "}",
+	} {
 		_, err := parseObject([]byte(s))
 		require.Error(t, err, s)
 	}

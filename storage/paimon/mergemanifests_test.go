@@ -41,7 +41,8 @@ func (f *fixture) fakeEntry(rng *rand.Rand) manifest.Entry {
 	return manifest.Entry{Partition: empty, TotalBuckets: manifest.UnawareBuckets, File: manifest.DataFile{
 		Name: name, Size: rng.Int64N(1 << 20), Rows: rng.Int64N(1 << 16), MinKey: empty, MaxKey: empty,
 		KeyStats: manifest.Stats{Min: empty, Max: empty, NullCounts: []int64{}}, ValueStats: values, StatsColumns: names, MaxSequence: 1,
-		ExtraFiles: []string{}, CreationTime: &zero, DeleteRows: &zero, Source: &source}}
+		ExtraFiles: []string{}, CreationTime: &zero, DeleteRows: &zero, Source: &source,
+	}}
 }
 
 func randomText(rng *rand.Rand) string {

@@ -107,8 +107,10 @@ func TestGolden_PrunedScansLoseNothing(t *testing.T) {
 // Bounds of any values of a column, cut by any mode, hide no matching value: not
 // under the table's own order, whatever the value that is compared with.
 func TestCondition_BoundsNeverHideAMatch(t *testing.T) {
-	all := []types.Type{types.IntType(), types.BigIntType(), types.FloatType(), types.DoubleType(), types.DecimalType(9, 2), types.DecimalType(30, 2), types.CharType(4), types.CharType(20),
-		types.VarCharType(8), types.StringType(), types.BinaryType(3), types.BytesType(), types.DateType(), types.TimestampType(3), types.TimestampLTZType(6), types.TimestampType(9), types.BooleanType()}
+	all := []types.Type{
+		types.IntType(), types.BigIntType(), types.FloatType(), types.DoubleType(), types.DecimalType(9, 2), types.DecimalType(30, 2), types.CharType(4), types.CharType(20),
+		types.VarCharType(8), types.StringType(), types.BinaryType(3), types.BytesType(), types.DateType(), types.TimestampType(3), types.TimestampLTZType(6), types.TimestampType(9), types.BooleanType(),
+	}
 	pruned := 0
 	rapid.Check(t, func(t *rapid.T) {
 		for range 10 {

@@ -134,8 +134,10 @@ func newScanner(t *Table, o ScanOptions) (*scanner, error) {
 	if err := checkConditions(t.schema, o.Where); err != nil {
 		return nil, err
 	}
-	s := &scanner{t: t, cols: slices.Clone(o.Columns), wanted: len(o.Columns), partition: t.partitionConditions(o.Where),
-		stats: map[int64]*StatsEvolution{}}
+	s := &scanner{
+		t: t, cols: slices.Clone(o.Columns), wanted: len(o.Columns), partition: t.partitionConditions(o.Where),
+		stats: map[int64]*StatsEvolution{},
+	}
 	for _, c := range o.Where {
 		if t.partitionIndex(c.Column) >= 0 {
 			continue

@@ -190,8 +190,10 @@ func TestNewSchema_ListsEverythingThatIsWrong(t *testing.T) {
 		}
 	}
 	f(nil, nil, "no columns")
-	f([]types.Field{col("_ROW_ID", types.IntType()), col("rowkind", types.IntType()), col("_KEY_x", types.IntType()), col(" ", types.IntType()),
-		col("a", types.IntType()), col("a", types.IntType()), col("A", types.IntType())}, []string{"b", "a", "a"},
+	f([]types.Field{
+		col("_ROW_ID", types.IntType()), col("rowkind", types.IntType()), col("_KEY_x", types.IntType()), col(" ", types.IntType()),
+		col("a", types.IntType()), col("a", types.IntType()), col("A", types.IntType()),
+	}, []string{"b", "a", "a"},
 		`"_ROW_ID"`, `"rowkind"`, `"_KEY_x"`, "without a name", `"a" twice`, `"a" and "A" differ in case`, `"b" is no column`, `key "a" twice`)
 	for _, typ := range []types.Type{types.BytesType(), types.BinaryType(3), types.ArrayType(types.IntType()), {Kind: types.Variant}, {Kind: types.Blob}} {
 		f([]types.Field{col("a", typ), col("b", types.IntType())}, []string{"a"}, `"a" cannot be of type`)
@@ -256,8 +258,10 @@ func TestRefuse_NamesEachReason(t *testing.T) {
 		{code: CodeClustering, options: map[string]string{"clustering.incremental": "true"}},
 		{code: CodeSequenceOrdering, options: map[string]string{"sequence.snapshot-ordering": "true"}},
 		{code: CodePartitionType, change: func(s *Schema) { s.Fields, s.PartitionKeys = col(types.DoubleType()), []string{"c"} }},
-		{code: CodePartitionType, options: map[string]string{"partition.legacy-name": "false"},
-			change: func(s *Schema) { s.Fields, s.PartitionKeys = col(types.TimestampLTZType(3)), []string{"c"} }},
+		{
+			code: CodePartitionType, options: map[string]string{"partition.legacy-name": "false"},
+			change: func(s *Schema) { s.Fields, s.PartitionKeys = col(types.TimestampLTZType(3)), []string{"c"} },
+		},
 	} {
 		s := &Schema{Version: 3, Fields: []types.Field{{Name: "a", Type: types.IntType()}}, Options: map[string]string{"deletion-vectors.enabled": "true"}}
 		for k, v := range c.options {
@@ -283,8 +287,10 @@ func TestRefuse_NamesEachReason(t *testing.T) {
 }
 
 func TestRefuse_AllowsExternalPathsThatAreNotUsed(t *testing.T) {
-	s := &Schema{Version: 3, Fields: []types.Field{{Name: "a", Type: types.IntType()}},
-		Options: map[string]string{"deletion-vectors.enabled": "true", "data-file.external-paths": "s3://x"}}
+	s := &Schema{
+		Version: 3, Fields: []types.Field{{Name: "a", Type: types.IntType()}},
+		Options: map[string]string{"deletion-vectors.enabled": "true", "data-file.external-paths": "s3://x"},
+	}
 	require.NoError(t, s.index())
 	require.NoError(t, Refuse(s, Write))
 }

@@ -97,8 +97,10 @@ func TestParseSnapshot_RefusesBrokenAndNewerFiles(t *testing.T) {
 		_, err = ParseTag([]byte(in))
 		require.ErrorIs(t, err, want)
 	}
-	for _, m := range []string{`"id":7,`, `"schemaId":2,`, `"baseManifestList":"b",`, `"deltaManifestList":"d",`, `"commitUser":"u",`, `"commitIdentifier":5,`,
-		`"commitKind":"APPEND",`, `"timeMillis":9,`} {
+	for _, m := range []string{
+		`"id":7,`, `"schemaId":2,`, `"baseManifestList":"b",`, `"deltaManifestList":"d",`, `"commitUser":"u",`, `"commitIdentifier":5,`,
+		`"commitKind":"APPEND",`, `"timeMillis":9,`,
+	} {
 		f(ErrCorrupt, m, "")
 	}
 	f(ErrCorrupt, `"id":7`, `"id":0`)
@@ -137,8 +139,10 @@ func TestTag_ReadsAndRewritesJavasFiles(t *testing.T) {
 }
 
 func TestParseTag_RefusesBrokenTimes(t *testing.T) {
-	for _, m := range []string{`"tagCreateTime":[2026,1]`, `"tagCreateTime":[2026,13,1]`, `"tagCreateTime":[2026,2,30]`, `"tagCreateTime":"2026-01-01"`,
-		`"tagCreateTime":[1,2,3,4,5,6,7,8]`, `"tagTimeRetained":"x"`, `"tagTimeRetained":1e3`, `"tagTimeRetained":1.0000000001`} {
+	for _, m := range []string{
+		`"tagCreateTime":[2026,1]`, `"tagCreateTime":[2026,13,1]`, `"tagCreateTime":[2026,2,30]`, `"tagCreateTime":"2026-01-01"`,
+		`"tagCreateTime":[1,2,3,4,5,6,7,8]`, `"tagTimeRetained":"x"`, `"tagTimeRetained":1e3`, `"tagTimeRetained":1.0000000001`,
+	} {
 		_, err := ParseTag([]byte(strings.Replace(minimalSnapshot, `"id":7`, `"id":7,`+m, 1)))
 		require.ErrorIs(t, err, ErrCorrupt, m)
 	}

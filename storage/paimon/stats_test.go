@@ -140,8 +140,10 @@ func TestStatsEvolution_FollowsColumnsByID(t *testing.T) {
 		field(5, "w", types.VarCharType(3)), field(6, "n", types.VarCharType(9)))
 	now := statsSchema(t, 1, field(1, "renamed", types.StringType()), field(4, "gone", types.IntType()), field(0, "a", types.BigIntType()), field(3, "c", types.StringType()),
 		field(5, "w", types.StringType()), field(6, "n", types.VarCharType(5)))
-	f := statsFile(t, 10, old.Fields, []ColumnStats{counted(0, i(1), i(9)), counted(2, s("x"), s("y")), counted(0, i(5), i(5)), counted(0, i(7), i(70)),
-		counted(1, s("p"), s("q")), counted(1, s("p"), s("q"))}, true)
+	f := statsFile(t, 10, old.Fields, []ColumnStats{
+		counted(0, i(1), i(9)), counted(2, s("x"), s("y")), counted(0, i(5), i(5)), counted(0, i(7), i(70)),
+		counted(1, s("p"), s("q")), counted(1, s("p"), s("q")),
+	}, true)
 	got, err := allColumns(NewStatsEvolution(now, old), f)
 	require.NoError(t, err)
 	require.Equal(t, []ColumnStats{

@@ -64,8 +64,10 @@ func openAt(b objstore.Bucket, s *Schema, branch string, a Access) (*Table, erro
 	if err != nil {
 		return nil, err
 	}
-	t := &Table{bucket: b, branch: branch, schema: s, options: o, paths: paths, codec: codec, buffers: buffers,
-		partitionTypes: s.PartitionTypes(), schemas: &sync.Map{}, entries: newEntryCache()}
+	t := &Table{
+		bucket: b, branch: branch, schema: s, options: o, paths: paths, codec: codec, buffers: buffers,
+		partitionTypes: s.PartitionTypes(), schemas: &sync.Map{}, entries: newEntryCache(),
+	}
 	for _, key := range s.PartitionKeys {
 		t.partitionCols = append(t.partitionCols, s.Column(key))
 	}

@@ -130,11 +130,15 @@ func (w *DataFileWriter) file(partition []byte, name string, info datafile.Info)
 	}
 	empty := binrow.Empty()
 	created, zero, source := localMillis(w.now()), int64(0), manifest.SourceAppend
-	return manifest.Entry{Kind: manifest.Add, Partition: partition, TotalBuckets: manifest.UnawareBuckets,
-		File: manifest.DataFile{Name: name, Size: info.Bytes, Rows: info.Rows, MinKey: empty, MaxKey: empty,
+	return manifest.Entry{
+		Kind: manifest.Add, Partition: partition, TotalBuckets: manifest.UnawareBuckets,
+		File: manifest.DataFile{
+			Name: name, Size: info.Bytes, Rows: info.Rows, MinKey: empty, MaxKey: empty,
 			KeyStats:   manifest.Stats{Min: empty, Max: empty, NullCounts: []int64{}},
 			ValueStats: values, StatsColumns: names, SchemaID: t.schema.ID,
-			ExtraFiles: []string{}, CreationTime: &created, DeleteRows: &zero, Source: &source}}, nil
+			ExtraFiles: []string{}, CreationTime: &created, DeleteRows: &zero, Source: &source,
+		},
+	}, nil
 }
 
 // localMillis is the local wall clock as if it were UTC: what Java stores

@@ -18,9 +18,11 @@ import (
 
 func allScalars() []types.Field {
 	var fields []types.Field
-	for _, typ := range []types.Type{types.BooleanType(), types.TinyIntType(), types.SmallIntType(), types.IntType(), types.BigIntType(), types.FloatType(), types.DoubleType(), types.DecimalType(9, 2),
+	for _, typ := range []types.Type{
+		types.BooleanType(), types.TinyIntType(), types.SmallIntType(), types.IntType(), types.BigIntType(), types.FloatType(), types.DoubleType(), types.DecimalType(9, 2),
 		types.DecimalType(18, 4), types.DecimalType(38, 18), types.CharType(4), types.VarCharType(20), types.StringType(), types.BinaryType(4), types.BytesType(), types.DateType(), types.TimeType(3),
-		types.TimestampType(0), types.TimestampType(3), types.TimestampType(6), types.TimestampType(9), types.TimestampLTZType(3), types.TimestampLTZType(6)} {
+		types.TimestampType(0), types.TimestampType(3), types.TimestampType(6), types.TimestampType(9), types.TimestampLTZType(3), types.TimestampLTZType(6),
+	} {
 		fields = append(fields, field(len(fields), fmt.Sprint("c", len(fields)), typ))
 	}
 	return fields

@@ -40,7 +40,13 @@ func perRow(b *testing.B) {
 
 func BenchmarkKeyEncoder_Append(b *testing.B) {
 	for _, types := range [][]Type{
-		{BigIntType()}, {DoubleType()}, {IntType(), DateType()}, {BigIntType(), IntType()}, {DecimalType(38, 2)}, {StringType()}, {StringType(), IntType()},
+		{BigIntType()},
+		{DoubleType()},
+		{IntType(), DateType()},
+		{BigIntType(), IntType()},
+		{DecimalType(38, 2)},
+		{StringType()},
+		{StringType(), IntType()},
 		{CharType(30)},
 	} {
 		b.Run(fmt.Sprint(types), func(b *testing.B) {

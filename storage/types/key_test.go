@@ -140,11 +140,21 @@ func TestKeyEncoder_Classes(t *testing.T) {
 		types []Type
 		want  KeyClass
 	}{
-		{[]Type{BooleanType()}, Key64}, {[]Type{BigIntType()}, Key64}, {[]Type{IntType(), DateType()}, Key64}, {[]Type{DoubleType()}, Key64},
-		{[]Type{TinyIntType(), TinyIntType(), SmallIntType(), FloatType()}, Key64}, {[]Type{DecimalType(18, 2)}, Key64}, {[]Type{TimestampType(6)}, Key64},
-		{[]Type{BigIntType(), BooleanType()}, Key128}, {[]Type{TimestampType(9)}, Key128}, {[]Type{DecimalType(19, 2)}, Key128},
-		{[]Type{BigIntType(), BigIntType()}, Key128}, {[]Type{DecimalType(38, 2), BooleanType()}, KeyBytes}, {[]Type{StringType()}, KeyBytes},
-		{[]Type{CharType(1)}, KeyBytes}, {[]Type{BinaryType(1), IntType()}, KeyBytes},
+		{[]Type{BooleanType()}, Key64},
+		{[]Type{BigIntType()}, Key64},
+		{[]Type{IntType(), DateType()}, Key64},
+		{[]Type{DoubleType()}, Key64},
+		{[]Type{TinyIntType(), TinyIntType(), SmallIntType(), FloatType()}, Key64},
+		{[]Type{DecimalType(18, 2)}, Key64},
+		{[]Type{TimestampType(6)}, Key64},
+		{[]Type{BigIntType(), BooleanType()}, Key128},
+		{[]Type{TimestampType(9)}, Key128},
+		{[]Type{DecimalType(19, 2)}, Key128},
+		{[]Type{BigIntType(), BigIntType()}, Key128},
+		{[]Type{DecimalType(38, 2), BooleanType()}, KeyBytes},
+		{[]Type{StringType()}, KeyBytes},
+		{[]Type{CharType(1)}, KeyBytes},
+		{[]Type{BinaryType(1), IntType()}, KeyBytes},
 	} {
 		e, err := NewKeyEncoder(test.types)
 		require.NoError(t, err)
@@ -156,8 +166,11 @@ func TestKeyEncoder_RefusesWhatSQLCannotCompare(t *testing.T) {
 	_, err := NewKeyEncoder(nil)
 	require.ErrorContains(t, err, "no columns")
 	for _, typ := range []Type{
-		ArrayType(IntType()), MapType(IntType(), IntType()), MultisetType(IntType()), RowType(Field{Type: IntType()}), {Kind: Variant}, {Kind: Blob},
-		{Kind: Geometry}, {},
+		ArrayType(IntType()), MapType(IntType(), IntType()), MultisetType(IntType()), RowType(Field{Type: IntType()}),
+		{Kind: Variant},
+		{Kind: Blob},
+		{Kind: Geometry},
+		{},
 	} {
 		_, err := NewKeyEncoder([]Type{IntType(), typ})
 		require.ErrorContains(t, err, "cannot be compared")
@@ -172,13 +185,21 @@ func TestKeyEncoder_NoTwoKeysRunTogether(t *testing.T) {
 		rows  [][]Datum
 	}{
 		{[]Type{StringType(), StringType()}, [][]Datum{
-			{StringDatum("a"), StringDatum("bc")}, {StringDatum("ab"), StringDatum("c")}, {StringDatum(""), StringDatum("abc")},
-			{StringDatum("abc"), StringDatum("")}, {StringDatum("a\x00"), StringDatum("")}, {StringDatum("a"), StringDatum("\x00")},
+			{StringDatum("a"), StringDatum("bc")},
+			{StringDatum("ab"), StringDatum("c")},
+			{StringDatum(""), StringDatum("abc")},
+			{StringDatum("abc"), StringDatum("")},
+			{StringDatum("a\x00"), StringDatum("")},
+			{StringDatum("a"), StringDatum("\x00")},
 		}},
 		{[]Type{TinyIntType(), TinyIntType(), SmallIntType(), IntType()}, [][]Datum{
-			{IntDatum(0), IntDatum(0), IntDatum(0), IntDatum(-1)}, {IntDatum(0), IntDatum(0), IntDatum(-1), IntDatum(0)},
-			{IntDatum(0), IntDatum(-1), IntDatum(0), IntDatum(0)}, {IntDatum(-1), IntDatum(0), IntDatum(0), IntDatum(0)},
-			{IntDatum(-128), IntDatum(0), IntDatum(0), IntDatum(-1)}, {IntDatum(0), IntDatum(0), IntDatum(-1), IntDatum(-1)}, {IntDatum(0), IntDatum(1), IntDatum(0), IntDatum(0)},
+			{IntDatum(0), IntDatum(0), IntDatum(0), IntDatum(-1)},
+			{IntDatum(0), IntDatum(0), IntDatum(-1), IntDatum(0)},
+			{IntDatum(0), IntDatum(-1), IntDatum(0), IntDatum(0)},
+			{IntDatum(-1), IntDatum(0), IntDatum(0), IntDatum(0)},
+			{IntDatum(-128), IntDatum(0), IntDatum(0), IntDatum(-1)},
+			{IntDatum(0), IntDatum(0), IntDatum(-1), IntDatum(-1)},
+			{IntDatum(0), IntDatum(1), IntDatum(0), IntDatum(0)},
 		}},
 		{[]Type{BigIntType(), BigIntType()}, [][]Datum{
 			{IntDatum(0), IntDatum(1)}, {IntDatum(1), IntDatum(0)}, {IntDatum(-1), IntDatum(1)}, {IntDatum(1), IntDatum(-1)}, {IntDatum(0), IntDatum(0)},
@@ -187,8 +208,12 @@ func TestKeyEncoder_NoTwoKeysRunTogether(t *testing.T) {
 			{{D: Int128{1, 0}}}, {{D: Int128{0, 1}}}, {{D: Int128{-1, 0}}}, {{D: Int128{-1, math.MaxUint64}}}, {{D: Int128{0, math.MaxUint64}}},
 		}},
 		{[]Type{TimestampType(9), IntType()}, [][]Datum{
-			{{I: 0, N: 1}, IntDatum(0)}, {{I: 1, N: 0}, IntDatum(0)}, {{I: 0, N: 0}, IntDatum(1)}, {{I: -1, N: 999}, IntDatum(0)},
-			{{I: 0, N: 0}, IntDatum(1 << 16)}, {{I: 1 << 16, N: 0}, IntDatum(0)},
+			{{I: 0, N: 1}, IntDatum(0)},
+			{{I: 1, N: 0}, IntDatum(0)},
+			{{I: 0, N: 0}, IntDatum(1)},
+			{{I: -1, N: 999}, IntDatum(0)},
+			{{I: 0, N: 0}, IntDatum(1 << 16)},
+			{{I: 1 << 16, N: 0}, IntDatum(0)},
 		}},
 	} {
 		e, err := NewKeyEncoder(test.types)

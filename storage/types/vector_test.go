@@ -156,7 +156,8 @@ func TestVector_RoundTripOfEveryLayout(t *testing.T) {
 		BooleanType(), TinyIntType(), SmallIntType(), IntType(), DateType(), TimeType(3), BigIntType(), DecimalType(18, 2), TimestampType(6),
 		TimestampLTZType(3), FloatType(), DoubleType(), DecimalType(38, 10), TimestampType(9), TimestampLTZType(7), CharType(5), StringType(),
 		BinaryType(4), BytesType(), ArrayType(IntType()), ArrayType(ArrayType(StringType())), MapType(StringType().NonNull(), DoubleType()),
-		MultisetType(StringType()), row, ArrayType(row), MapType(IntType(), row), {Kind: Variant},
+		MultisetType(StringType()), row, ArrayType(row), MapType(IntType(), row),
+		{Kind: Variant},
 	}
 	for _, typ := range types {
 		t.Run(typ.String(), func(t *testing.T) {
@@ -196,10 +197,14 @@ func TestVector_TypedAppends(t *testing.T) {
 		{TimestampType(9), func(v *Vector) { v.AppendNano(-5, 999) }, []Datum{{I: -5, N: 999}}},
 		{StringType(), func(v *Vector) { v.AppendString("a"); v.AppendBytes([]byte("bc")) }, []Datum{StringDatum("a"), BytesDatum([]byte("bc"))}},
 		{StringType(), func(v *Vector) { v.Data = append(v.Data, "built"...); v.EndRow(); v.EndRow() }, []Datum{StringDatum("built"), StringDatum("")}},
-		{ArrayType(IntType()), func(v *Vector) { v.Child[0].AppendInt32(1); v.Child[0].AppendNull(); v.EndRow() },
-			[]Datum{{L: []Datum{IntDatum(1), Null}}}},
-		{MapType(StringType(), IntType()), func(v *Vector) { v.Child[0].AppendString("k"); v.Child[1].AppendInt32(7); v.EndRow() },
-			[]Datum{{L: []Datum{StringDatum("k"), IntDatum(7)}}}},
+		{
+			ArrayType(IntType()), func(v *Vector) { v.Child[0].AppendInt32(1); v.Child[0].AppendNull(); v.EndRow() },
+			[]Datum{{L: []Datum{IntDatum(1), Null}}},
+		},
+		{
+			MapType(StringType(), IntType()), func(v *Vector) { v.Child[0].AppendString("k"); v.Child[1].AppendInt32(7); v.EndRow() },
+			[]Datum{{L: []Datum{StringDatum("k"), IntDatum(7)}}},
+		},
 		{RowType(Field{Type: IntType()}), func(v *Vector) { v.Child[0].AppendInt32(1); v.EndRow() }, []Datum{{L: []Datum{IntDatum(1)}}}},
 	} {
 		v := NewVector(test.typ)
@@ -300,8 +305,12 @@ func TestBatch_RapidRows(t *testing.T) {
 // into a STRING column as it is.
 func TestVector_AppendFromAnotherTypeOfTheSameLayout(t *testing.T) {
 	for _, pair := range [][2]Type{
-		{VarCharType(10), StringType()}, {CharType(3), BytesType()}, {DateType(), IntType()}, {TimestampType(6), BigIntType()},
-		{DecimalType(19, 1), DecimalType(38, 10)}, {TimestampType(7), TimestampLTZType(9)},
+		{VarCharType(10), StringType()},
+		{CharType(3), BytesType()},
+		{DateType(), IntType()},
+		{TimestampType(6), BigIntType()},
+		{DecimalType(19, 1), DecimalType(38, 10)},
+		{TimestampType(7), TimestampLTZType(9)},
 		{ArrayType(VarCharType(5)), ArrayType(StringType().NonNull())},
 	} {
 		rapid.Check(t, func(t *rapid.T) {

@@ -208,9 +208,11 @@ func TestDecode_RefusesToUnfoldSharedBodies(t *testing.T) {
 // typeGen draws types that have a BinaryRow form.
 func typeGen(depth int) *rapid.Generator[types.Type] {
 	return rapid.Custom(func(t *rapid.T) types.Type {
-		scalars := []types.Type{types.BooleanType(), types.TinyIntType(), types.SmallIntType(), types.IntType(), types.BigIntType(),
+		scalars := []types.Type{
+			types.BooleanType(), types.TinyIntType(), types.SmallIntType(), types.IntType(), types.BigIntType(),
 			types.FloatType(), types.DoubleType(), types.DecimalType(18, 3), types.DecimalType(38, 10), types.CharType(3), types.StringType(),
-			types.BytesType(), types.DateType(), types.TimeType(3), types.TimestampType(3), types.TimestampType(6), types.TimestampLTZType(9)}
+			types.BytesType(), types.DateType(), types.TimeType(3), types.TimestampType(3), types.TimestampType(6), types.TimestampLTZType(9),
+		}
 		if depth == 0 {
 			return rapid.SampledFrom(scalars).Draw(t, "scalar")
 		}

@@ -79,8 +79,10 @@ func scalarRows() map[string]namedRow {
 	one("date_20454", types.DateType(), i(20454))
 	one("date_-719164", types.DateType(), i(-719164))
 	one("time_3723000", types.TimeType(3), i(3723000))
-	for name, s := range map[string]string{"string_0": "", "string_1": "", "string_7": "äbcdef", "string_8": "äbcdefg",
-		"string_9": "äbcdefgh", "string_16": "äbcdefghijklmno", "string_17": "äbcdefghijklmnop"} {
+	for name, s := range map[string]string{
+		"string_0": "", "string_1": "", "string_7": "äbcdef", "string_8": "äbcdefg",
+		"string_9": "äbcdefgh", "string_16": "äbcdefghijklmno", "string_17": "äbcdefghijklmnop",
+	} {
 		one(name, types.StringType(), str(s))
 	}
 	one("char_5", types.CharType(5), str("ab   "))
@@ -124,10 +126,14 @@ func severalFieldRows() map[string]namedRow {
 	return map[string]namedRow{
 		"int_string": {[]types.Type{i, s}, []types.Datum{types.IntDatum(42), str("hello-world")}},
 		"partition":  {[]types.Type{s, i}, []types.Datum{str("20260101"), types.IntDatum(5)}},
-		"mixed": {[]types.Type{i, s, types.DecimalType(20, 2), types.TimestampType(6), s},
-			[]types.Datum{types.Null, str("abc"), dec38("12345.67", 2), types.IntDatum(1767225600123456), str("8chars!!")}},
-		"null_between": {[]types.Type{s, types.DecimalType(38, 18), types.TimestampType(9), s},
-			[]types.Datum{str("a long text"), types.Null, types.Null, str("another one")}},
+		"mixed": {
+			[]types.Type{i, s, types.DecimalType(20, 2), types.TimestampType(6), s},
+			[]types.Datum{types.Null, str("abc"), dec38("12345.67", 2), types.IntDatum(1767225600123456), str("8chars!!")},
+		},
+		"null_between": {
+			[]types.Type{s, types.DecimalType(38, 18), types.TimestampType(9), s},
+			[]types.Datum{str("a long text"), types.Null, types.Null, str("another one")},
+		},
 		"wide_60": wide,
 	}
 }

@@ -45,16 +45,20 @@ func pagesFile(t *testing.T, typ types.Type, rows, values int64, pages ...page) 
 	require.NoError(t, err)
 	c := newChunkWriter(&s.leaves[0], &settings{pageRows: 1, maxPage: 1 << 20, comp: comp})
 	out := []byte(magic)
-	m := columnMetaData{Type: s.leaves[0].phys, Encoding: thrift.Slice[format.Encoding]{}, PathInSchema: s.leaves[0].path,
-		NumValues: values, DataPageOffset: 4}
+	m := columnMetaData{
+		Type: s.leaves[0].phys, Encoding: thrift.Slice[format.Encoding]{}, PathInSchema: s.leaves[0].path,
+		NumValues: values, DataPageOffset: 4,
+	}
 	for _, p := range pages {
 		h := pageHeader{kind: p.kind, values: p.values, encoding: p.enc}
 		out, err = c.appendPage(out, &h, p.body)
 		require.NoError(t, err)
 	}
 	m.TotalCompressedSize = int64(len(out) - 4)
-	out, err = appendFooter(out, &fileMetaData{Version: 1, Schema: s.elements, NumRows: rows,
-		RowGroups: []rowGroup{{NumRows: rows, Columns: []columnChunk{{MetaData: m}}}}})
+	out, err = appendFooter(out, &fileMetaData{
+		Version: 1, Schema: s.elements, NumRows: rows,
+		RowGroups: []rowGroup{{NumRows: rows, Columns: []columnChunk{{MetaData: m}}}},
+	})
 	require.NoError(t, err)
 	return out
 }
@@ -69,7 +73,7 @@ func TestPages_ByHand(t *testing.T) {
 		}
 		return rows
 	}
-	two := []byte{1, 2<<1 | 0, 1} // two times index 1 of one bit
+	two := []byte{1, 2 << 1, 1} // two times index 1 of one bit
 	for _, tc := range []struct {
 		name  string
 		t     types.Type
@@ -78,13 +82,21 @@ func TestPages_ByHand(t *testing.T) {
 	}{
 		{"index pages are skipped", text, []page{index, dataPage(format.Plain, 1, bytesOf("a")), index, dataPage(format.Plain, 1, bytesOf("b"))}, s("a", "b")},
 		{"empty pages are skipped", text, []page{dataPage(format.Plain, 0), dataPage(format.Plain, 2, bytesOf("a", "b")), dataPage(format.Plain, 0)}, s("a", "b")},
-		{"a dictionary without an offset in the footer", text, []page{dictPage(2, bytesOf("a", "b")), dataPage(format.PlainDictionary, 2, two)}, s("b", "b")},
-		{"from dictionary to plain and back", text, []page{dictPage(2, bytesOf("a", "b")), dataPage(format.RLEDictionary, 2, two),
-			dataPage(format.Plain, 1, bytesOf("c")), dataPage(format.RLEDictionary, 2, two)}, s("b", "b", "c", "b", "b")},
-		{"an empty dictionary of NULLs only", types.StringType(), []page{dictPage(0), dataPage(format.RLEDictionary, 2, levelsOf(2, 0))},
-			[][]types.Datum{{types.Null}, {types.Null}}},
-		{"booleans as runs", types.BooleanType().NonNull(), []page{dataPage(format.RLE, 3, []byte{4, 0, 0, 0, 2 << 1, 1, 1 << 1, 0})},
-			[][]types.Datum{{v(1)}, {v(1)}, {v(0)}}},
+		{"a dictionary without an offset in the footer", text, []page{dictPage(2, bytesOf("a", "b")), dataPage(plainDictionary, 2, two)}, s("b", "b")},
+		{"from dictionary to plain and back", text, []page{
+			dictPage(2, bytesOf("a", "b")), dataPage(format.RLEDictionary, 2, two),
+			dataPage(format.Plain, 1, bytesOf("c")), dataPage(format.RLEDictionary, 2, two),
+		}, s("b", "b", "c", "b", "b")},
+		{
+			"an empty dictionary of NULLs only", types.StringType(),
+			[]page{dictPage(0), dataPage(format.RLEDictionary, 2, levelsOf(2, 0))},
+			[][]types.Datum{{types.Null}, {types.Null}},
+		},
+		{
+			"booleans as runs", types.BooleanType().NonNull(),
+			[]page{dataPage(format.RLE, 3, []byte{4, 0, 0, 0, 2 << 1, 1, 1 << 1, 0})},
+			[][]types.Datum{{v(1)}, {v(1)}, {v(0)}},
+		},
 		{"the last packed run is cut", text, []page{dictPage(2, bytesOf("a", "b")), dataPage(format.RLEDictionary, 3, []byte{1, 2<<1 | 1, 0b101})}, s("b", "a", "b")},
 		{"runs of no values", text, []page{dictPage(2, bytesOf("a", "b")), dataPage(format.RLEDictionary, 2, []byte{1, 0, 0, 1}, two[1:])}, s("b", "b")},
 	} {

@@ -16,6 +16,12 @@ import (
 // maxHeaderBytes is how long a page header with its statistics may be.
 const maxHeaderBytes = 16 << 20
 
+// plainDictionary is what older writers call a dictionary and its indexes. The
+// format deprecates it for writers; readers go on meeting it.
+//
+//lint:ignore SA1019 read, never written
+const plainDictionary = format.PlainDictionary
+
 // chunkReader reads the values of one column chunk forwards. Entries are values
 // and NULLs; for a flat column an entry is a row.
 type chunkReader struct {
@@ -195,7 +201,7 @@ func (c *chunkReader) loadDictionary(body []byte) error {
 	if c.dict != nil && c.dict.Len() > 0 {
 		return fmt.Errorf("%w: a second dictionary", ErrCorrupt)
 	}
-	if e := c.h.encoding; e != format.Plain && e != format.PlainDictionary {
+	if e := c.h.encoding; e != format.Plain && e != plainDictionary {
 		return fmt.Errorf("%w: dictionary encoding %s", ErrUnsupported, e)
 	}
 	b, err := c.unpack(body, int(c.h.raw))
@@ -268,7 +274,7 @@ func (c *chunkReader) loadValues(b []byte) error {
 	c.vals = values{plain: b}
 	switch e := c.h.encoding; e {
 	case format.Plain:
-	case format.PlainDictionary, format.RLEDictionary:
+	case plainDictionary, format.RLEDictionary:
 		c.vals = values{indexed: true}
 		if len(b) > 0 {
 			if b[0] > 32 {

@@ -35,8 +35,10 @@ func thriftBytes(t *testing.T, v any) []byte {
 }
 
 func sampleOfEverything() everything {
-	e := everything{A: true, B: -3, C: 300, D: -70000, E: 1 << 60, F: 1.5, G: "text", H: make([]int64, 20), I: []bool{true, false, true},
-		K: map[string]int32{"k": 1, "l": 2}, L: map[int64]struct{}{5: {}}, N: []string{"", "x"}}
+	e := everything{
+		A: true, B: -3, C: 300, D: -70000, E: 1 << 60, F: 1.5, G: "text", H: make([]int64, 20), I: []bool{true, false, true},
+		K: map[string]int32{"k": 1, "l": 2}, L: map[int64]struct{}{5: {}}, N: []string{"", "x"},
+	}
 	inner := e
 	e.J = []everything{inner, {}, inner}
 	e.M = &inner
@@ -76,8 +78,10 @@ func TestPageHeader_IsParquetGos(t *testing.T) {
 	var theirs format.PageHeader
 	require.NoError(t, thrift.Unmarshal(new(thrift.CompactProtocol), ours.append(nil), &theirs))
 	want := format.PageHeader{Type: format.DataPage, UncompressedPageSize: 1000, CompressedPageSize: 900, CRC: -559038737}
-	want.DataPageHeader = thrift.New(format.DataPageHeader{NumValues: 77, Encoding: format.RLEDictionary,
-		DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE})
+	want.DataPageHeader = thrift.New(format.DataPageHeader{
+		NumValues: 77, Encoding: format.RLEDictionary,
+		DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE,
+	})
 	require.Equal(t, want, theirs)
 
 	want.DataPageHeader.V.Statistics = format.Statistics{MinValue: []byte("a"), MaxValue: bytes.Repeat([]byte("b"), 300), NullCount: 3}
@@ -90,12 +94,16 @@ func TestPageHeader_IsParquetGos(t *testing.T) {
 	require.Equal(t, ours, back)
 
 	v2 := format.PageHeader{Type: format.DataPageV2, UncompressedPageSize: 50, CompressedPageSize: 40}
-	v2.DataPageHeaderV2 = thrift.New(format.DataPageHeaderV2{NumValues: 9, NumNulls: 2, NumRows: 7, Encoding: format.DeltaByteArray,
-		DefinitionLevelsByteLength: 6, RepetitionLevelsByteLength: 5, IsCompressed: thrift.New(false)})
+	v2.DataPageHeaderV2 = thrift.New(format.DataPageHeaderV2{
+		NumValues: 9, NumNulls: 2, NumRows: 7, Encoding: format.DeltaByteArray,
+		DefinitionLevelsByteLength: 6, RepetitionLevelsByteLength: 5, IsCompressed: thrift.New(false),
+	})
 	_, err = back.decode(thriftBytes(t, v2))
 	require.NoError(t, err)
-	require.Equal(t, pageHeader{kind: format.DataPageV2, raw: 50, packed: 40, values: 9, encoding: format.DeltaByteArray, rows: 7,
-		defLen: 6, repLen: 5, uncompressed: true}, back)
+	require.Equal(t, pageHeader{
+		kind: format.DataPageV2, raw: 50, packed: 40, values: 9, encoding: format.DeltaByteArray, rows: 7,
+		defLen: 6, repLen: 5, uncompressed: true,
+	}, back)
 	v2.DataPageHeaderV2.V.IsCompressed = thrift.New(true)
 	_, err = back.decode(thriftBytes(t, v2))
 	require.NoError(t, err)

@@ -43,8 +43,16 @@ func scalarEdges() []struct {
 	d38, d19 := big(38), big(19)
 	micros := int64(1_789_043_696_123_456)
 	const year1, year9999 = -62_135_596_800_000_000, 253_402_300_799_999_999
-	nanos := []types.Datum{{I: micros, N: 789}, {I: -1, N: 999}, {I: 0, N: 0}, {I: -1, N: 0}, {I: year1, N: 1}, {I: year9999, N: 999},
-		{I: -86_400_000_000, N: 0}, {I: -86_400_000_001, N: 999}}
+	nanos := []types.Datum{
+		{I: micros, N: 789},
+		{I: -1, N: 999},
+		{I: 0, N: 0},
+		{I: -1, N: 0},
+		{I: year1, N: 1},
+		{I: year9999, N: 999},
+		{I: -86_400_000_000, N: 0},
+		{I: -86_400_000_001, N: 999},
+	}
 	return []struct {
 		t      types.Type
 		values []types.Datum

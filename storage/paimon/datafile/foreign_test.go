@@ -178,8 +178,10 @@ func TestForeign_EveryEncodingIsThere(t *testing.T) {
 			}
 		}
 	}
-	for _, e := range []format.Encoding{format.Plain, format.RLE, format.RLEDictionary, format.DeltaBinaryPacked,
-		format.DeltaByteArray, format.DeltaLengthByteArray, format.ByteStreamSplit} {
+	for _, e := range []format.Encoding{
+		format.Plain, format.RLE, format.RLEDictionary, format.DeltaBinaryPacked,
+		format.DeltaByteArray, format.DeltaLengthByteArray, format.ByteStreamSplit,
+	} {
 		require.True(t, seen[e], e)
 	}
 	for _, c := range []format.CompressionCodec{format.Uncompressed, format.Snappy, format.Gzip, format.Zstd, format.Lz4Raw} {

@@ -132,8 +132,10 @@ func schemaLines(elements []schemaElement) []string {
 			notes = append(notes, l)
 		}
 		if e.ConvertedType.Valid {
-			names := map[int32]string{0: "UTF8", 1: "MAP", 2: "MAP_KEY_VALUE", 3: "LIST", 5: "DECIMAL", 6: "DATE", 7: "TIME_MILLIS",
-				9: "TIMESTAMP_MILLIS", 10: "TIMESTAMP_MICROS", 15: "INT_8", 16: "INT_16"}
+			names := map[int32]string{
+				0: "UTF8", 1: "MAP", 2: "MAP_KEY_VALUE", 3: "LIST", 5: "DECIMAL", 6: "DATE", 7: "TIME_MILLIS",
+				9: "TIMESTAMP_MILLIS", 10: "TIMESTAMP_MICROS", 15: "INT_8", 16: "INT_16",
+			}
 			notes = append(notes, "~"+names[int32(e.ConvertedType.V)])
 		}
 		if len(notes) > 0 {

@@ -53,29 +53,53 @@ func TestShred_LevelsByHand(t *testing.T) {
 		want []string
 	}{
 		{"scalar", i, []types.Datum{v(7), types.Null}, []string{"0/1=7 0/0"}},
-		{"list", types.ArrayType(i),
+		{
+			"list", types.ArrayType(i),
 			[]types.Datum{list(v(1), types.Null, v(2)), list(), types.Null, list(v(3))},
-			[]string{"0/3=1 1/2 1/3=2 0/1 0/0 0/3=3"}},
-		{"required list of required", types.ArrayType(i.NonNull()).NonNull(),
+			[]string{"0/3=1 1/2 1/3=2 0/1 0/0 0/3=3"},
+		},
+		{
+			"required list of required", types.ArrayType(i.NonNull()).NonNull(),
 			[]types.Datum{list(v(1), v(2)), list()},
-			[]string{"0/1=1 1/1=2 0/0"}},
-		{"list of lists", types.ArrayType(types.ArrayType(i)),
+			[]string{"0/1=1 1/1=2 0/0"},
+		},
+		{
+			"list of lists", types.ArrayType(types.ArrayType(i)),
 			[]types.Datum{list(list(v(1), v(2)), list(), types.Null, list(v(3))), list(), types.Null},
-			[]string{"0/5=1 2/5=2 1/3 1/2 1/5=3 0/1 0/0"}},
-		{"row", pair, []types.Datum{list(v(1), v(2)), list(types.Null, v(3)), types.Null},
-			[]string{"0/2=1 0/1 0/0", "0/1=2 0/1=3 0/0"}},
-		{"list of rows", types.ArrayType(pair), []types.Datum{list(list(v(1), v(2)), types.Null), list()},
-			[]string{"0/4=1 1/2 0/1", "0/3=2 1/2 0/1"}},
-		{"map", types.MapType(i, i), []types.Datum{list(v(1), v(10), v(2), types.Null), list(), types.Null},
-			[]string{"0/2=1 1/2=2 0/1 0/0", "0/3=10 1/2 0/1 0/0"}},
-		{"multiset", types.MultisetType(i), []types.Datum{list(v(5), v(2)), types.Null},
-			[]string{"0/2=5 0/0", "0/2=2 0/0"}},
-		{"row of a list and a map", types.RowType(
-			types.Field{ID: 1, Name: "l", Type: types.ArrayType(i)}, types.Field{ID: 2, Name: "m", Type: types.MapType(i, types.ArrayType(i))}),
+			[]string{"0/5=1 2/5=2 1/3 1/2 1/5=3 0/1 0/0"},
+		},
+		{
+			"row", pair,
+			[]types.Datum{list(v(1), v(2)), list(types.Null, v(3)), types.Null},
+			[]string{"0/2=1 0/1 0/0", "0/1=2 0/1=3 0/0"},
+		},
+		{
+			"list of rows", types.ArrayType(pair),
+			[]types.Datum{list(list(v(1), v(2)), types.Null), list()},
+			[]string{"0/4=1 1/2 0/1", "0/3=2 1/2 0/1"},
+		},
+		{
+			"map", types.MapType(i, i),
+			[]types.Datum{list(v(1), v(10), v(2), types.Null), list(), types.Null},
+			[]string{"0/2=1 1/2=2 0/1 0/0", "0/3=10 1/2 0/1 0/0"},
+		},
+		{
+			"multiset", types.MultisetType(i),
+			[]types.Datum{list(v(5), v(2)), types.Null},
+			[]string{"0/2=5 0/0", "0/2=2 0/0"},
+		},
+		{
+			"row of a list and a map", types.RowType(
+				types.Field{ID: 1, Name: "l", Type: types.ArrayType(i)}, types.Field{ID: 2, Name: "m", Type: types.MapType(i, types.ArrayType(i))}),
 			[]types.Datum{list(list(v(1)), list(v(2), list(v(3), v(4)), v(5), list())), types.Null, list(types.Null, types.Null)},
-			[]string{"0/4=1 0/0 0/1", "0/3=2 1/3=5 0/0 0/1", "0/6=3 2/6=4 1/4 0/0 0/1"}},
-		{"variant", types.Type{Kind: types.Variant}, []types.Datum{list(types.StringDatum("v"), types.StringDatum("m")), types.Null},
-			[]string{"0/1=76 0/0", "0/1=6d 0/0"}},
+			[]string{"0/4=1 0/0 0/1", "0/3=2 1/3=5 0/0 0/1", "0/6=3 2/6=4 1/4 0/0 0/1"},
+		},
+		{
+			"variant",
+			types.Type{Kind: types.Variant},
+			[]types.Datum{list(types.StringDatum("v"), types.StringDatum("m")), types.Null},
+			[]string{"0/1=76 0/0", "0/1=6d 0/0"},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, got := leafLevels(t, tc.t, tc.rows...)
@@ -164,8 +188,10 @@ func crossingPages(t *testing.T, fs []types.Field, rows, size int, entry func(i 
 	require.NoError(t, err)
 	m.DataPageOffset += 4
 	out := append([]byte(magic), c.out...)
-	out, err = appendFooter(out, &fileMetaData{Version: 1, Schema: s.elements, NumRows: int64(rows),
-		RowGroups: []rowGroup{{NumRows: int64(rows), Columns: []columnChunk{{MetaData: m}}}}})
+	out, err = appendFooter(out, &fileMetaData{
+		Version: 1, Schema: s.elements, NumRows: int64(rows),
+		RowGroups: []rowGroup{{NumRows: int64(rows), Columns: []columnChunk{{MetaData: m}}}},
+	})
 	require.NoError(t, err)
 	return out
 }

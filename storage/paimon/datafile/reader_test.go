@@ -172,9 +172,12 @@ func TestRead_AskedForWrongly(t *testing.T) {
 func TestOpen_TypesThatDoNotFit(t *testing.T) {
 	row := func(name string, t types.Type) types.Type { return types.RowType(types.Field{Name: name, Type: t}) }
 	have := []types.Field{
-		{ID: 0, Name: "i", Type: types.IntType()}, {ID: 1, Name: "s", Type: types.StringType()},
-		{ID: 2, Name: "d", Type: types.DecimalType(9, 2)}, {ID: 3, Name: "l", Type: types.ArrayType(types.IntType())},
-		{ID: 4, Name: "m", Type: types.MapType(types.IntType(), types.IntType())}, {ID: 5, Name: "r", Type: row("x", types.IntType())},
+		{ID: 0, Name: "i", Type: types.IntType()},
+		{ID: 1, Name: "s", Type: types.StringType()},
+		{ID: 2, Name: "d", Type: types.DecimalType(9, 2)},
+		{ID: 3, Name: "l", Type: types.ArrayType(types.IntType())},
+		{ID: 4, Name: "m", Type: types.MapType(types.IntType(), types.IntType())},
+		{ID: 5, Name: "r", Type: row("x", types.IntType())},
 		{ID: 7, Name: "b", Type: types.BooleanType()},
 	}
 	data, _ := writeFile(t, WriterOptions{Fields: have})
@@ -182,11 +185,24 @@ func TestOpen_TypesThatDoNotFit(t *testing.T) {
 		name string
 		t    types.Type
 	}{
-		{"i", types.StringType()}, {"i", types.DoubleType()}, {"i", types.BooleanType()}, {"i", types.ArrayType(types.IntType())},
-		{"i", row("x", types.IntType())}, {"s", types.IntType()}, {"s", types.TimestampType(3)}, {"d", types.DecimalType(9, 3)},
-		{"l", types.IntType()}, {"l", types.MapType(types.IntType(), types.IntType())}, {"l", types.ArrayType(types.StringType())},
-		{"m", types.ArrayType(types.IntType())}, {"m", row("x", types.IntType())}, {"r", types.ArrayType(types.IntType())},
-		{"r", row("y", types.IntType())}, {"r", row("x", types.StringType())}, {"r", types.IntType()}, {"b", types.IntType()},
+		{"i", types.StringType()},
+		{"i", types.DoubleType()},
+		{"i", types.BooleanType()},
+		{"i", types.ArrayType(types.IntType())},
+		{"i", row("x", types.IntType())},
+		{"s", types.IntType()},
+		{"s", types.TimestampType(3)},
+		{"d", types.DecimalType(9, 3)},
+		{"l", types.IntType()},
+		{"l", types.MapType(types.IntType(), types.IntType())},
+		{"l", types.ArrayType(types.StringType())},
+		{"m", types.ArrayType(types.IntType())},
+		{"m", row("x", types.IntType())},
+		{"r", types.ArrayType(types.IntType())},
+		{"r", row("y", types.IntType())},
+		{"r", row("x", types.StringType())},
+		{"r", types.IntType()},
+		{"b", types.IntType()},
 		{"r", types.RowType()},
 	} {
 		_, err := Open(bytes.NewReader(data), int64(len(data)), ReadOptions{Fields: []types.Field{{Name: tc.name, Type: tc.t}}})
@@ -588,8 +604,11 @@ func TestRead_FilesOfParquetGo(t *testing.T) {
 		U    [16]byte         `parquet:"u"`
 	}
 	fs := []types.Field{
-		{Name: "id", Type: types.BigIntType()}, {Name: "name", Type: types.StringType()}, {Name: "tags", Type: types.ArrayType(types.StringType())},
-		{Name: "attr", Type: types.MapType(types.StringType(), types.IntType())}, {Name: "d", Type: types.DecimalType(18, 2)},
+		{Name: "id", Type: types.BigIntType()},
+		{Name: "name", Type: types.StringType()},
+		{Name: "tags", Type: types.ArrayType(types.StringType())},
+		{Name: "attr", Type: types.MapType(types.StringType(), types.IntType())},
+		{Name: "d", Type: types.DecimalType(18, 2)},
 		{Name: "u", Type: types.BinaryType(16)},
 	}
 	for _, v := range []int{1, 2} {

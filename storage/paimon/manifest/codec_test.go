@@ -303,9 +303,11 @@ func TestDecodeEntries_ReportsValuesThatWouldBeLost(t *testing.T) {
 		{"name":"_ROW_COUNT","type":"long"},{"name":"_DELETIONS_VECTORS_RANGES","type":["null",{"type":"array","items":{"type":"record","name":"V","fields":[
 		{"name":"f0","type":"string"},{"name":"f1","type":"int"},{"name":"f2","type":"int"},{"name":"f3","type":["null","int"]}]}}]}]}`
 	record := func(f3 any) map[string]any {
-		return map[string]any{"_VERSION": int32(1), "_KIND": int32(0), "_PARTITION": binrow.Empty(), "_BUCKET": int32(0), "_INDEX_TYPE": "X",
+		return map[string]any{
+			"_VERSION": int32(1), "_KIND": int32(0), "_PARTITION": binrow.Empty(), "_BUCKET": int32(0), "_INDEX_TYPE": "X",
 			"_FILE_NAME": "i", "_FILE_SIZE": int64(1), "_ROW_COUNT": int64(1),
-			"_DELETIONS_VECTORS_RANGES": []any{map[string]any{"f0": "d", "f1": int32(1), "f2": int32(2), "f3": f3}}}
+			"_DELETIONS_VECTORS_RANGES": []any{map[string]any{"f0": "d", "f1": int32(1), "f2": int32(2), "f3": f3}},
+		}
 	}
 	for f3, want := range map[any]bool{nil: true, int32(5): false} {
 		got, complete, err := c.DecodeIndex(foreign(t, index, record(f3)))
@@ -689,8 +691,10 @@ func TestCodec_ReadsWhatPypaimonWrites(t *testing.T) {
 		none := Stats{binrow.Empty(), binrow.Empty(), []int64{}}
 		require.Equal(t, []Meta{
 			{Name: "manifest-1", Size: 9, Added: 2, Deleted: 1, PartitionStats: none, MinRowID: new(int64(5)), MaxRowID: new(int64(7))},
-			{Name: "manifest-1", Size: 9, Added: 2, Deleted: 1, PartitionStats: none, MinRowID: new(int64(5)), MaxRowID: new(int64(7)),
-				TotalBuckets: new(int32(4)), ExtraFiles: []string{"s.sidecar"}},
+			{
+				Name: "manifest-1", Size: 9, Added: 2, Deleted: 1, PartitionStats: none, MinRowID: new(int64(5)), MaxRowID: new(int64(7)),
+				TotalBuckets: new(int32(4)), ExtraFiles: []string{"s.sidecar"},
+			},
 		}, metas)
 		again, err := c.EncodeList(metas)
 		require.NoError(t, err)
@@ -702,7 +706,9 @@ func TestCodec_ReadsWhatPypaimonWrites(t *testing.T) {
 		indexes, complete, err := c.DecodeIndex(read("index"))
 		require.NoError(t, err, codec)
 		require.True(t, complete)
-		require.Equal(t, []IndexEntry{{Partition: binrow.Empty(), Type: IndexDeletionVectors, Name: "index-1", Size: 40, Rows: 1,
-			Vectors: []DeletionVector{{"data-0.parquet", 1, 22, new(int64(1))}}}}, indexes)
+		require.Equal(t, []IndexEntry{{
+			Partition: binrow.Empty(), Type: IndexDeletionVectors, Name: "index-1", Size: 40, Rows: 1,
+			Vectors: []DeletionVector{{"data-0.parquet", 1, 22, new(int64(1))}},
+		}}, indexes)
 	}
 }

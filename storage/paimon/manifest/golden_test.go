@@ -158,7 +158,8 @@ func dumpOfIndex(e IndexEntry) dumpIndex {
 
 // checkGolden decodes one file, compares it with its dump and encodes it again.
 func checkGolden[P, D any](t *testing.T, path string, want []D, text string, dumpOf func(P) D,
-	decode func([]byte) ([]P, bool, error), encode func([]P) ([]byte, error)) {
+	decode func([]byte) ([]P, bool, error), encode func([]P) ([]byte, error),
+) {
 	b, err := os.ReadFile(path)
 	require.NoError(t, err)
 	records, complete, err := decode(b)

@@ -201,8 +201,10 @@ func TestCodec_RoundTripsAnyListsAndIndexes(t *testing.T) {
 				})),
 			}
 			if rapid.Bool().Draw(t, "global") {
-				e.Global = &GlobalIndex{rapid.Int64().Draw(t, "from"), rapid.Int64().Draw(t, "to"), rapid.Int32().Draw(t, "field"),
-					nilable(t, "fields", rapid.Int32()), nilable(t, "meta", rapid.Byte()), nilable(t, "source", rapid.Byte())}
+				e.Global = &GlobalIndex{
+					rapid.Int64().Draw(t, "from"), rapid.Int64().Draw(t, "to"), rapid.Int32().Draw(t, "field"),
+					nilable(t, "fields", rapid.Int32()), nilable(t, "meta", rapid.Byte()), nilable(t, "source", rapid.Byte()),
+				}
 			}
 			return e
 		}), 0, 4).Draw(t, "indexes")
