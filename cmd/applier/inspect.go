@@ -56,8 +56,10 @@ func inspectSnapshots(ctx context.Context, w io.Writer, t *paimon.Table, _ table
 		if err != nil {
 			return err
 		}
-		rows = append(rows, []string{number(id), time.UnixMilli(s.TimeMillis).UTC().Format(time.RFC3339), string(s.CommitKind), string(s.Operation),
-			number(s.TotalRecordCount), number(s.DeltaRecordCount), number(s.SchemaID), s.CommitUser, strings.Join(sortedNames(s.Properties), " ")})
+		rows = append(rows, []string{
+			number(id), time.UnixMilli(s.TimeMillis).UTC().Format(time.RFC3339), string(s.CommitKind), string(s.Operation),
+			number(s.TotalRecordCount), number(s.DeltaRecordCount), number(s.SchemaID), s.CommitUser, strings.Join(sortedNames(s.Properties), " "),
+		})
 	}
 	drawTable(w, []string{"snapshot", "time", "kind", "operation", "total rows", "delta rows", "schema", "commit user", "properties"}, rows,
 		[]bool{true, false, false, false, true, true, true})

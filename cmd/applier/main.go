@@ -22,7 +22,7 @@ const (
 	exitOK     = 0
 	exitFailed = 1 // something failed while running
 	exitUsage  = 2 // bad command line or configuration
-	exitHalted = 3 // stopped while every pipeline was halted
+	exitHalted = 3 // stopped while every pipeline was halted or could not start
 )
 
 // version is set by the build (-ldflags "-X main.version=…").
@@ -82,7 +82,7 @@ First steps:
   applier cat db.table -c applier.yml
 
 Exit codes: 0 done; 1 something failed; 2 bad command line or configuration;
-3 stopped while every pipeline was halted.`,
+3 stopped while every pipeline was halted or could not start.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
@@ -103,14 +103,16 @@ func versionCommand() *cobra.Command {
 }
 
 func schemaCommand() *cobra.Command {
-	return &cobra.Command{Use: "schema", Short: "Print the JSON Schema of the configuration, for editors", Args: cobra.NoArgs,
+	return &cobra.Command{
+		Use: "schema", Short: "Print the JSON Schema of the configuration, for editors", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			b, err := config.Schema()
 			if err == nil {
 				_, err = c.OutOrStdout().Write(append(b, '\n'))
 			}
 			return err
-		}}
+		},
+	}
 }
 
 // build says what is running.

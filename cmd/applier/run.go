@@ -89,7 +89,7 @@ func serve(ctx context.Context, cfg *config.Config, o app.Options) error {
 		return err
 	}
 	if a.Halted() {
-		return exitError{exitHalted, fmt.Errorf("every pipeline was halted; see the log")}
+		return exitError{exitHalted, fmt.Errorf("every pipeline was halted or could not start; see the log")}
 	}
 	o.Log.Info("stopped")
 	return nil

@@ -68,9 +68,11 @@ func New(cfg *config.Config, o Options) (*App, error) {
 		o.Kafka(&kafka)
 	}
 	registry := metrics.NewRegistry(o.Build)
-	a := &App{cfg: cfg, log: o.Log, kafka: kafka, registry: registry, metrics: metrics.New(registry), budget: batcher.NewBudget(int64(cfg.Memory)),
+	a := &App{
+		cfg: cfg, log: o.Log, kafka: kafka, registry: registry, metrics: metrics.New(registry), budget: batcher.NewBudget(int64(cfg.Memory)),
 		instance: instanceName(), encoders: runtime.GOMAXPROCS(0), sessionTimeout: o.SessionTimeout, onCommit: o.Committed,
-		pipelines: map[string]*pipeline{}, draining: make(chan struct{})}
+		pipelines: map[string]*pipeline{}, draining: make(chan struct{}),
+	}
 	a.metrics.Process.MemoryBudget.WithLabelValues().Set(float64(cfg.Memory))
 	if cfg.Kafka.TLS != nil && cfg.Kafka.TLS.Insecure {
 		a.metrics.Process.TLSInsecure.WithLabelValues().Set(1)
@@ -131,8 +133,10 @@ func (a *App) indexCeiling(p *pipeline) func() int64 {
 // Run serves until ctx ends, then drains: what was read is committed, groups are
 // left, and the status pages answer until the end. force abandons the drain.
 func (a *App) Run(ctx, force context.Context) error {
-	server, err := admin.Listen(force, admin.Options{Listen: a.cfg.Server.Listen, AdminListen: a.cfg.Server.Admin.Listen,
-		Token: a.cfg.Server.Admin.Token.Reveal(), Gatherer: a.registry, Source: a, Control: a, Log: a.log})
+	server, err := admin.Listen(force, admin.Options{
+		Listen: a.cfg.Server.Listen, AdminListen: a.cfg.Server.Admin.Listen,
+		Token: a.cfg.Server.Admin.Token.Reveal(), Gatherer: a.registry, Source: a, Control: a, Log: a.log,
+	})
 	if err != nil {
 		return err
 	}

@@ -92,11 +92,13 @@ func bind(p *config.Pipeline, t *paimon.Table) (*bound, error) {
 }
 
 func decodeOptions(p *config.Pipeline, fields []types.Field, b *bound, metas []decode.MetaColumn) decode.Options {
-	o := decode.Options{Fields: fields, Key: b.key, OrderBy: b.orderBy, Append: b.apply == batcher.Append, Columns: metas,
+	o := decode.Options{
+		Fields: fields, Key: b.key, OrderBy: b.orderBy, Append: b.apply == batcher.Append, Columns: metas,
 		Unavailable: p.Source.Format.UnavailableValue, UnscaledDecimals: p.Source.Format.Decimals == config.DecimalsUnscaled,
 		KeepRaw:         p.OnError == config.OnErrorDeadLetter,
 		IgnoreDeletes:   b.apply == batcher.Upsert || b.apply == batcher.InsertOnly,
-		IgnoreRecordKey: p.Source.KeyFrom == config.KeyFromValue}
+		IgnoreRecordKey: p.Source.KeyFrom == config.KeyFromValue,
+	}
 	switch p.Source.Format.Binary {
 	case "base64url":
 		o.Binary = decode.BinaryBase64URL

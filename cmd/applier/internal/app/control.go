@@ -129,8 +129,10 @@ func (p *pipeline) status() admin.PipelineStatus {
 	applier, opening, lags, last, t := p.applier, p.opening, p.lags, p.lastTime, p.totals
 	p.mu.Unlock()
 	out := admin.PipelineStatus{Name: p.name, ID: p.cfg.ID, Table: p.target, Apply: string(p.cfg.Apply), State: metrics.StateStarting, Since: p.since, LastCommit: last}
-	out.Rows = admin.RowCounts{Inserted: t.inserted, Updated: t.updated, Deleted: t.deleted, Unchanged: t.unchanged, Collapsed: t.collapsed,
-		Dropped: t.dropped, Errors: p.errors.Load(), Commits: t.commits}
+	out.Rows = admin.RowCounts{
+		Inserted: t.inserted, Updated: t.updated, Deleted: t.deleted, Unchanged: t.unchanged, Collapsed: t.collapsed,
+		Dropped: t.dropped, Errors: p.errors.Load(), Commits: t.commits,
+	}
 	if applier == nil {
 		if opening != nil {
 			out.State, out.LastError = metrics.StateBackoff, opening.Error()

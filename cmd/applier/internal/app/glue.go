@@ -53,6 +53,7 @@ func (c *collector) Flush(ctx context.Context, reason string) error {
 // Full implements ingest.Collector.
 func (c *collector) Full() (<-chan struct{}, bool) {
 	c.p.openBytes.Store(c.MemBytes())
+	c.p.openRecords.Store(int64(c.Changes().Len()))
 	c.p.account()
 	freed := c.p.app.budget.Freed()
 	return freed, c.p.app.budget.Over()

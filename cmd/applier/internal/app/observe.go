@@ -10,6 +10,8 @@ import (
 	"applier/ingest/change"
 	"applier/merger"
 	"applier/metrics"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // observer turns what the commit loop says into metrics and one log line a commit.
@@ -63,6 +65,14 @@ func (o observer) Committed(c merger.Commit) {
 	rows("updated", c.Counts.Updated)
 	rows("deleted", c.Counts.Deleted)
 	rows("unchanged", c.Counts.Unchanged)
+	holes := func(source string, n int64) {
+		if n > 0 {
+			o.m.Batcher.Holes.WithLabelValues(o.labels(source)...).Add(float64(n))
+		}
+	}
+	holes("batch", c.Holes.Batch)
+	holes("table", c.Holes.Table)
+	holes("unfilled", c.Holes.Unfilled)
 	dropped := func(reason string, n int64) {
 		if n > 0 {
 			o.m.Ingest.Dropped.WithLabelValues(o.labels(reason)...).Add(float64(n))
@@ -77,14 +87,19 @@ func (o observer) Committed(c merger.Commit) {
 	} else {
 		o.m.Pipeline.Committed(o.p.name, o.p.target, c.Snapshot, time.Time{}, time.Time{})
 	}
-	args := []any{"snapshot", c.Snapshot, "records", c.Batch.Counts.Records, "inserted", c.Counts.Inserted, "updated", c.Counts.Updated,
+	args := []any{
+		"snapshot", c.Snapshot, "records", c.Batch.Counts.Records, "inserted", c.Counts.Inserted, "updated", c.Counts.Updated,
 		"deleted", c.Counts.Deleted, "collapsed", c.Batch.Counts.Collapsed, "reason", string(c.Batch.Reason), "attempts", c.Attempts,
-		"bytes_data", c.Bytes.Data, "bytes_dv", c.Bytes.Vectors, "bytes_metadata", c.Bytes.Metadata, "duration_seconds", c.Took.Seconds()}
+		"bytes_data", c.Bytes.Data, "bytes_dv", c.Bytes.Vectors, "bytes_metadata", c.Bytes.Metadata, "duration_seconds", c.Took.Seconds(),
+	}
 	if o.log.Enabled(context.Background(), slog.LevelDebug) {
 		args = append(args, stages(c.Stages))
 	}
 	o.log.Info("committed", args...)
 	o.p.committed(c)
+	if c.Batch.MaxEvent > 0 {
+		o.p.advanceVisible(time.UnixMilli(c.Batch.MaxEvent))
+	}
 }
 
 // stages says how many seconds each step of a commit took.
@@ -132,20 +147,31 @@ func (o observer) Stage(name string, took time.Duration) {
 func (p *pipeline) ingestMetrics() ingest.Metrics {
 	m := p.app.metrics
 	labels := func(more ...string) []string { return append([]string{p.name, p.target}, more...) }
+	// Record is called for every record: its series are found once.
+	changes := map[string]prometheus.Counter{}
+	for k := change.Insert; k <= change.Delete; k++ {
+		changes[k.String()] = m.Ingest.Records.WithLabelValues(labels(k.String())...)
+	}
+	total := m.Ingest.Bytes.WithLabelValues(labels()...)
 	return ingest.Metrics{
 		Record: func(kind string, bytes int) {
-			m.Ingest.Records.WithLabelValues(labels(kind)...).Inc()
-			m.Ingest.Bytes.WithLabelValues(labels()...).Add(float64(bytes))
+			total.Add(float64(bytes))
+			if c, ok := changes[kind]; ok {
+				c.Inc()
+			} else if kind != ingest.KindNone {
+				m.Ingest.Dropped.WithLabelValues(labels(kind)...).Inc()
+			}
 		},
-		Dropped: func(reason string) {
-			m.Ingest.Dropped.WithLabelValues(labels(reason)...).Inc()
-			p.errors.Add(1)
-		},
-		Letter: func(class string) {
-			m.Ingest.DeadLetters.WithLabelValues(labels(class)...).Inc()
+		RowError: func(class string) {
 			m.Ingest.RowErrors.WithLabelValues(labels(class)...).Inc()
 			p.errors.Add(1)
 		},
+		Dropped: func(reason string) { m.Ingest.Dropped.WithLabelValues(labels(reason)...).Inc() },
+		Letter:  func(class string) { m.Ingest.DeadLetters.WithLabelValues(labels(class)...).Inc() },
+		Held: func(partitions int) {
+			m.Ingest.PartitionsHeldBack.WithLabelValues(labels()...).Set(float64(partitions))
+		},
+		Head: p.ages.head,
 		Paused: func(reason string, d time.Duration) {
 			m.Ingest.FetchPausedSeconds.WithLabelValues(labels(reason)...).Add(d.Seconds())
 			m.Ingest.FetchPauses.WithLabelValues(labels(reason)...).Inc()

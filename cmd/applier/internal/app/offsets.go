@@ -272,9 +272,11 @@ func (j *offsetsJob) adopt(commit merger.OperatorCommit) (merger.OperatorCommit,
 }
 
 func (j *offsetsJob) commit(ctx context.Context, c merger.OperatorCommit) (int64, error) {
-	settings := merger.Settings{ID: j.pipe.ID, Apply: j.bound.apply, Key: j.bound.key, OrderBy: j.bound.orderBy, Topics: j.pipe.Source.TopicList(),
+	settings := merger.Settings{
+		ID: j.pipe.ID, Apply: j.bound.apply, Key: j.bound.key, OrderBy: j.bound.orderBy, Topics: j.pipe.Source.TopicList(),
 		Instance: instanceName(), Pin: j.pipe.Pin, StateDir: filepath.Join(j.cfg.StateDir, j.pipe.ID), EncodeConcurrency: 1,
-		CommitUserPrefix: "applier-", Log: j.log, Now: time.Now, UUID: uuid.NewString}
+		CommitUserPrefix: "applier-", Log: j.log, Now: time.Now, UUID: uuid.NewString,
+	}
 	if marks, err := objstore.NewLocal(j.cfg.StateDir, objstore.LocalOptions{}); err == nil {
 		settings.Marks = marks
 	}

@@ -39,19 +39,24 @@ type pipeline struct {
 	applier  *merger.Applier
 	consumer *ingest.Consumer
 	batcher  *batcher.Batcher
-	opening  error // why it is not started yet
+	letters  *ingest.DeadLetters // nil unless on_error is dead_letter
+	opening  error               // why it is not started yet
 	since    time.Time
 	lags     map[change.Partition]ingest.Lag
 	last     merger.Commit
 	lastTime time.Time
+	visible  time.Time // all input up to here is in the table; zero: not known
 	totals   totals
 
-	advisory  chan change.Positions
-	inFlight  atomic.Int64
-	openBytes atomic.Int64
-	fetched   atomic.Int64
-	errors    atomic.Int64
-	ledger    *batcher.Account
+	advisory    chan change.Positions
+	inFlight    atomic.Int64
+	openBytes   atomic.Int64
+	openRecords atomic.Int64
+	fetched     atomic.Int64
+	errors      atomic.Int64
+	ledger      *batcher.Account
+	ages        ages
+	lookups     struct{ hits, misses, collisions rising } // of watch's goroutine
 }
 
 // totals count since the start of the process.
@@ -60,8 +65,10 @@ type totals struct {
 }
 
 func newPipeline(a *App, cfg *config.Pipeline) *pipeline {
-	return &pipeline{app: a, cfg: cfg, name: cfg.Name, target: cfg.Target.Table, since: time.Now(), advisory: make(chan change.Positions, 1),
-		ledger: a.budget.Account(), log: a.log.With("pipeline", cfg.Name, "table", cfg.Target.Table)}
+	return &pipeline{
+		app: a, cfg: cfg, name: cfg.Name, target: cfg.Target.Table, since: time.Now(), advisory: make(chan change.Positions, 1),
+		ledger: a.budget.Account(), log: a.log.With("pipeline", cfg.Name, "table", cfg.Target.Table),
+	}
 }
 
 func itoa(n int32) string { return strconv.Itoa(int(n)) }
@@ -136,6 +143,9 @@ func (p *pipeline) run(ctx context.Context, drain <-chan struct{}) error {
 			return nil
 		}
 	}
+	if p.letters != nil {
+		defer p.letters.Close()
+	}
 	return p.work(ctx, drain)
 }
 
@@ -165,6 +175,12 @@ func (p *pipeline) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	opened := false
+	defer func() {
+		if !opened && letters != nil {
+			letters.Close() // the pipeline tries again, with another client
+		}
+	}()
 	settings, err := p.settings(b)
 	if err != nil {
 		return err
@@ -181,13 +197,15 @@ func (p *pipeline) open(ctx context.Context) error {
 	consumer, err := ingest.NewConsumer(ingest.Options{
 		Client: p.app.kafka, Pipeline: p.name, Group: groupOf(p.cfg), Topics: p.cfg.Source.TopicList(), OnError: ingest.Policy(p.cfg.OnError),
 		Letters: letters, Start: start(p.cfg.Source.Start), FetchBytes: p.app.fetchBytes, MaxRecordBytes: int(p.cfg.MaxRecordBytes),
-		SessionTimeout: p.app.sessionTimeout, Log: p.log, Metrics: p.ingestMetrics()}, dec, col, owner{p})
+		SessionTimeout: p.app.sessionTimeout, Log: p.log, Metrics: p.ingestMetrics(),
+	}, dec, col, owner{p})
 	if err != nil {
 		return err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.bound, p.applier, p.consumer, p.batcher, p.opening = b, applier, consumer, bat, nil
+	p.bound, p.applier, p.consumer, p.batcher, p.letters, p.opening = b, applier, consumer, bat, letters, nil
+	opened = true
 	return nil
 }
 
@@ -212,10 +230,12 @@ func (p *pipeline) settings(b *bound) (merger.Settings, error) {
 	if err != nil {
 		return merger.Settings{}, err
 	}
-	return merger.Settings{ID: p.cfg.ID, Apply: b.apply, Key: b.key, OrderBy: b.orderBy, Topics: p.cfg.Source.TopicList(),
+	return merger.Settings{
+		ID: p.cfg.ID, Apply: b.apply, Key: b.key, OrderBy: b.orderBy, Topics: p.cfg.Source.TopicList(),
 		OnRowError: string(p.cfg.OnError), Instance: p.app.instance, Pin: p.cfg.Pin, VerifySample: verifySample,
 		IndexCeiling: p.app.indexCeiling(p), StateDir: dir, Marks: marks, EncodeConcurrency: p.app.encoders,
-		CommitUserPrefix: "applier-", Log: p.log, Now: time.Now, UUID: uuid.NewString}, nil
+		CommitUserPrefix: "applier-", Log: p.log, Now: time.Now, UUID: uuid.NewString,
+	}, nil
 }
 
 // verifySample: one matched row in so many is read back before it is marked.

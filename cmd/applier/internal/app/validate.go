@@ -43,6 +43,9 @@ func Validate(ctx context.Context, cfg *config.Config, timeout time.Duration, lo
 	for _, name := range cfg.Names() {
 		p := cfg.Pipelines[name]
 		table, kafkaErr := validateTable(ctx, c, p, kafka), validateTopics(ctx, admin, p)
+		if table != nil && kafkaErr != nil && table.Error() == kafkaErr.Error() {
+			kafkaErr = nil // a new table's columns come from Kafka: the same trouble, once
+		}
 		for _, e := range []error{table, kafkaErr} {
 			if e != nil {
 				errs = append(errs, fmt.Errorf("pipeline %s: %w", name, e))

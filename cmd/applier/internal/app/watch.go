@@ -56,15 +56,39 @@ func (p *pipeline) gauges(s merger.Status) {
 		m.Pipeline.SetState(p.name, p.target, stateOf(s))
 	}
 	m.Merger.IndexKeys.WithLabelValues(p.name, p.target).Set(float64(s.IndexKeys))
-	m.Merger.IndexBytes.WithLabelValues(p.name, p.target).Set(float64(s.IndexBytes))
+	m.Merger.IndexBytes.WithLabelValues(p.name, p.target).Set(float64(s.SidecarBytes))
 	m.Merger.IndexMemoryBytes.WithLabelValues(p.name, p.target).Set(float64(s.IndexBytes))
 	m.Merger.IndexRebuildProgress.WithLabelValues(p.name, p.target).Set(s.Rebuild)
 	m.Storage.LiveRows.WithLabelValues(p.name, p.target).Set(float64(s.LiveRows))
 	m.Storage.DeletedRows.WithLabelValues(p.name, p.target).Set(float64(s.Deleted))
 	m.Storage.Files.WithLabelValues(p.name, p.target).Set(float64(s.Files))
+	m.Storage.SmallFiles.WithLabelValues(p.name, p.target).Set(float64(s.SmallFiles))
+	m.Storage.DVBytes.WithLabelValues(p.name, p.target).Set(float64(s.DVBytes))
+	m.Storage.Snapshots.WithLabelValues(p.name, p.target).Set(float64(s.Snapshots))
+	m.Storage.Partitions.WithLabelValues(p.name, p.target).Set(float64(s.Partitions))
 	m.Storage.SnapshotsPinned.WithLabelValues(p.name, p.target).Set(float64(s.Behind))
 	m.Batcher.OpenBytes.WithLabelValues(p.name, p.target).Set(float64(p.openBytes.Load()))
+	m.Batcher.OpenRecords.WithLabelValues(p.name, p.target).Set(float64(p.openRecords.Load()))
+	lookups := func(result string, n int64) {
+		m.Merger.IndexLookups.WithLabelValues(p.name, p.target, result).Add(float64(n))
+	}
+	lookups("hit", p.lookups.hits.advance(s.Hits))
+	lookups("miss", p.lookups.misses.advance(s.Misses))
+	lookups("collision", p.lookups.collisions.advance(s.Collisions))
 	p.account()
+}
+
+// rising follows a counter that begins at 0 again when its owner is replaced.
+type rising int64
+
+// advance returns by how much the counter rose since the last call.
+func (r *rising) advance(now int64) int64 {
+	old := int64(*r)
+	*r = rising(now)
+	if now < old {
+		return now
+	}
+	return now - old
 }
 
 // lag asks Kafka where the logs end and compares with the table.
@@ -83,6 +107,7 @@ func (p *pipeline) lag(ctx context.Context) {
 	retention, _ := p.consumer.Admin().Retention(ctx, topics)
 	pos := p.applier.Status().Positions
 	m := p.app.metrics.Ingest
+	now := time.Now()
 	var behind int64
 	p.mu.Lock()
 	p.lags = lags
@@ -97,14 +122,39 @@ func (p *pipeline) lag(ctx context.Context) {
 		behind += max(l.Stable-at.Next, 0)
 		labels := []string{p.name, p.target, part.Topic, itoa(part.Partition)}
 		m.LagRecords.WithLabelValues(labels...).Set(float64(n))
+		m.LagSeconds.WithLabelValues(labels...).Set(p.ages.age(part, at.Next, max(l.Stable-at.Next, 0), now).Seconds())
 		m.LSOLagRecords.WithLabelValues(labels...).Set(float64(l.End - l.Stable))
 		if r, ok := retention[part.Topic]; ok && r >= 0 {
 			m.RetentionHeadroom.WithLabelValues(labels...).Set(p.headroom(r, n, last).Seconds())
 		}
 	}
 	m.PartitionsAssigned.WithLabelValues(p.name, p.target).Set(float64(len(lags)))
-	if behind == 0 {
-		p.app.metrics.Pipeline.Freshness.CaughtUp(p.name, p.target)
+	p.fresh(behind == 0, now)
+}
+
+// advanceVisible notes that a batch with changes up to a time is in the table.
+func (p *pipeline) advanceVisible(upTo time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if upTo.After(p.visible) {
+		p.visible = upTo
+	}
+}
+
+// fresh sets applier_freshness_seconds: all input up to p.visible is in the table.
+// now is the moment the lag was asked for.
+func (p *pipeline) fresh(caughtUp bool, now time.Time) {
+	f := p.app.metrics.Pipeline.Freshness
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case caughtUp:
+		p.visible = now
+		f.CaughtUp(p.name, p.target)
+	case !p.visible.IsZero():
+		f.Behind(p.name, p.target, p.visible)
+	case !p.since.IsZero(): // nothing was committed since the start: at least this old
+		f.Behind(p.name, p.target, p.since)
 	}
 }
 
