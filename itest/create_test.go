@@ -104,8 +104,10 @@ func TestCreate_ColumnsComeFromDebeziumRecordsWithSchema(t *testing.T) {
 			for _, c := range spec.Columns {
 				got = append(got, c.Name+" "+c.Type)
 			}
-			require.Equal(t, []string{"id BIGINT NOT NULL", "v STRING", "n INT", "price DECIMAL(12, 3)", "amount DECIMAL(10, 2)", "ok BOOLEAN", "day DATE", "at TIMESTAMP(6)",
-				"seen TIMESTAMP(6) WITH LOCAL TIME ZONE"}, got)
+			require.Equal(t, []string{
+				"id BIGINT NOT NULL", "v STRING", "n INT", "price DECIMAL(12, 3)", "amount DECIMAL(10, 2)", "ok BOOLEAN", "day DATE", "at TIMESTAMP(6)",
+				"seen TIMESTAMP(6) WITH LOCAL TIME ZONE",
+			}, got)
 			require.Equal(t, map[string]string{"bucket": "-1", "deletion-vectors.enabled": "true", "target-file-size": "32mb", "path": spec.Options["path"]}, withPath(spec.Options))
 			files, err := java.Files(t.Context(), r.ref(), harness.Query{})
 			require.NoError(t, err)
@@ -129,8 +131,10 @@ func TestCreate_ColumnsComeFromTheConfigurationForRecordsWithoutSchema(t *testin
 		for _, by := range []string{"", "  partition_by: [region]\n"} {
 			t.Run(fmt.Sprintf("%s partitioned=%v", format, by != ""), func(t *testing.T) {
 				topic := newTopic(t, 1)
-				r := newRig(t, "", pipe{Topic: topic, Format: format, Key: "[id, region]",
-					More: "create:\n" + by + "  types:\n    region: VARCHAR(10)\n    amount: DECIMAL(10,2)\n    id: INT\n"})
+				r := newRig(t, "", pipe{
+					Topic: topic, Format: format, Key: "[id, region]",
+					More: "create:\n" + by + "  types:\n    region: VARCHAR(10)\n    amount: DECIMAL(10,2)\n    id: INT\n",
+				})
 				m := newModel([]string{"id", "region", "amount"}, []string{"id", "region"})
 				change := func(op, row string) {
 					v := row

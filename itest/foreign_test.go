@@ -17,7 +17,8 @@ func simpleTable(t *testing.T, java harness.JavaPeer, options map[string]string)
 	t.Helper()
 	ref := newRef(t)
 	require.NoError(t, java.Create(t.Context(), ref, harness.TableSpec{
-		Columns: []harness.Column{{Name: "id", Type: "BIGINT"}, {Name: "v", Type: "STRING"}}, Options: options}))
+		Columns: []harness.Column{{Name: "id", Type: "BIGINT"}, {Name: "v", Type: "STRING"}}, Options: options,
+	}))
 	return ref
 }
 
@@ -220,7 +221,8 @@ func TestJava_AppliesDefaultsAndPartitions(t *testing.T) {
 	ref := newRef(t)
 	require.NoError(t, java.Create(ctx, ref, harness.TableSpec{
 		Columns:       []harness.Column{{Name: "id", Type: "INT NOT NULL"}, {Name: "c", Type: "INT", Default: "42"}, {Name: "p", Type: "STRING"}, {Name: "d", Type: "DATE"}},
-		PartitionKeys: []string{"p", "d"}, Options: vectorOptions}))
+		PartitionKeys: []string{"p", "d"}, Options: vectorOptions,
+	}))
 	do(t, java, ref, harness.InsertRows(`{"id":1,"p":"a b/c=d%e","d":"1969-12-31"}`, `{"id":2,"c":7,"p":null,"d":null}`, `{"id":3,"p":"ünï","d":"2026-01-02"}`))
 	want := []string{`{"id":1,"c":42,"p":"a b/c=d%e","d":"1969-12-31"}`, `{"id":2,"c":7,"p":null,"d":null}`, `{"id":3,"c":42,"p":"ünï","d":"2026-01-02"}`}
 	harness.SameRows(ctx, t, want, ref, harness.Query{}, java, py, rust)

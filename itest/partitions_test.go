@@ -17,8 +17,10 @@ import (
 )
 
 // awkward are texts that make trouble as folder names.
-var awkward = []string{"", " ", "  ", "%", "%25", "a=b", "a/b", "/", "..", ".", "a\\b", "a:b", "a\"b", "'", "#", "?", "*", "{x}", "[x]", "\t", "\n", "\x01", "\x7f",
-	"__DEFAULT_PARTITION__", "null", "NULL", "ünï", "日本", "😀", "A", "a", " a", "a ", strings.Repeat("x", 60)}
+var awkward = []string{
+	"", " ", "  ", "%", "%25", "a=b", "a/b", "/", "..", ".", "a\\b", "a:b", "a\"b", "'", "#", "?", "*", "{x}", "[x]", "\t", "\n", "\x01", "\x7f",
+	"__DEFAULT_PARTITION__", "null", "NULL", "ünï", "日本", "😀", "A", "a", " a", "a ", strings.Repeat("x", 60),
+}
 
 // partitionCase is a table partitioned by one column and the JSON texts of its values.
 type partitionCase struct {
@@ -58,8 +60,10 @@ func TestPartitions_OfEveryTypeAndAwkwardNames(t *testing.T) {
 			for i, c := range cases {
 				topic := fmt.Sprintf("%s-%d", topicName(t.Name()), i)
 				harness.SharedKafka(t).CreateTopic(t, harness.Topic{Name: topic})
-				pipes = append(pipes, pipe{Name: fmt.Sprintf("p%d", i), Topic: topic, Table: fmt.Sprintf("db.t%d", i),
-					More: fmt.Sprintf("create: { partition_by: [p], types: { id: INT, p: %q, v: STRING }, options: { partition.legacy-name: \"%v\" } }\nbatch: { rows: 20, bytes: 4MiB, interval: 10s, idle_flush: 300ms }", c.ty, legacy)})
+				pipes = append(pipes, pipe{
+					Name: fmt.Sprintf("p%d", i), Topic: topic, Table: fmt.Sprintf("db.t%d", i),
+					More: fmt.Sprintf("create: { partition_by: [p], types: { id: INT, p: %q, v: STRING }, options: { partition.legacy-name: \"%v\" } }\nbatch: { rows: 20, bytes: 4MiB, interval: 10s, idle_flush: 300ms }", c.ty, legacy),
+				})
 				m := newModel([]string{"id", "p", "v"}, []string{"id"})
 				own := partitionRecords(topic, c.values)
 				for _, rec := range own {

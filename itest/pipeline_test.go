@@ -64,8 +64,10 @@ func newRig(t *testing.T, warehouse string, pipes ...pipe) *rig {
 		warehouse = filepath.Join(dir, "warehouse")
 		require.NoError(t, os.MkdirAll(warehouse, 0o755))
 	}
-	r := &rig{t: t, kafka: harness.SharedKafka(t), Warehouse: warehouse, State: filepath.Join(dir, "state"), File: filepath.Join(dir, "applier.yml"),
-		pipes: pipes, session: "2s"}
+	r := &rig{
+		t: t, kafka: harness.SharedKafka(t), Warehouse: warehouse, State: filepath.Join(dir, "state"), File: filepath.Join(dir, "applier.yml"),
+		pipes: pipes, session: "2s",
+	}
 	for i := range r.pipes {
 		p := &r.pipes[i]
 		if p.ID == "" {

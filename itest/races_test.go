@@ -61,7 +61,8 @@ func raceRig(t *testing.T, name, failpoint string) (*rig, *harness.Process, *mod
 	r.session = "30s" // it stands still longer than a session of tests
 	r.configure("")
 	require.NoError(t, harness.Java(t).Create(t.Context(), r.ref(), harness.TableSpec{
-		Columns: []harness.Column{{Name: "id", Type: "BIGINT"}, {Name: "v", Type: "STRING"}}, Options: vectorOptions}))
+		Columns: []harness.Column{{Name: "id", Type: "BIGINT"}, {Name: "v", Type: "STRING"}}, Options: vectorOptions,
+	}))
 	m := newModel([]string{"id", "v"}, []string{"id"})
 	first, _ := raceRecords(topic)
 	for _, rec := range first {

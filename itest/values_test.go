@@ -65,10 +65,14 @@ func anyRows(texts []string) []any {
 }
 
 var (
-	edgeDoubles = []float64{math.NaN(), math.Inf(1), math.Inf(-1), math.Copysign(0, -1), 0, math.MaxFloat64, -math.MaxFloat64,
-		math.SmallestNonzeroFloat64, 1e-6, 9.999e-7, 1e21, 1e20, 0x1p-44, 1e15, 1 << 53, 123456789012345680}
-	edgeFloats = []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.Copysign(0, -1)), 0, math.MaxFloat32,
-		math.SmallestNonzeroFloat32, 1e-6, 1e21, 1e20, 0.1, 16777216, 33554432}
+	edgeDoubles = []float64{
+		math.NaN(), math.Inf(1), math.Inf(-1), math.Copysign(0, -1), 0, math.MaxFloat64, -math.MaxFloat64,
+		math.SmallestNonzeroFloat64, 1e-6, 9.999e-7, 1e21, 1e20, 0x1p-44, 1e15, 1 << 53, 123456789012345680,
+	}
+	edgeFloats = []float32{
+		float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.Copysign(0, -1)), 0, math.MaxFloat32,
+		math.SmallestNonzeroFloat32, 1e-6, 1e21, 1e20, 0.1, 16777216, 33554432,
+	}
 	edgeTexts = []string{"", "x", `a"b\c`, "\n\t\r\x01", "héllo", "日本", "😀", "\u2028<>", "zz"}
 )
 

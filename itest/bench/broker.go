@@ -89,7 +89,6 @@ type producer struct {
 	cl      *kgo.Client
 	records int64
 	bytes   int64
-	failed  error
 }
 
 func newProducer(brokers []string) (*producer, error) {

@@ -150,8 +150,10 @@ func (d *daemon) watch(ctx context.Context, w workload, each func(n int64) error
 			if l.Records != w.Batch {
 				return nil, d.failed(fmt.Errorf("a batch of %d records instead of %d", l.Records, w.Batch))
 			}
-			commits = append(commits, commit{at: l.Time, cpu: cpu, records: l.Records, took: time.Duration(l.Seconds * 1e9),
-				data: l.Data, vectors: l.Vectors, meta: l.Metadata, stages: l.Stages})
+			commits = append(commits, commit{
+				at: l.Time, cpu: cpu, records: l.Records, took: time.Duration(l.Seconds * 1e9),
+				data: l.Data, vectors: l.Vectors, meta: l.Metadata, stages: l.Stages,
+			})
 			if err := each(int64(len(commits))); err != nil {
 				return nil, err
 			}

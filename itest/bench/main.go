@@ -181,7 +181,7 @@ func startJava(o *options, t *tb) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("Paimon's Java core, which reads the tables back, cannot be started (-no-java does without): %w", err)
+		return fmt.Errorf("cannot start Paimon's Java core, which reads the tables back (-no-java does without): %w", err)
 	}
 	return nil
 }

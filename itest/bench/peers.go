@@ -124,7 +124,7 @@ func rustMerges(ctx context.Context, f *flags, o *options, rust harness.RustPeer
 	r.fill(cpus)
 	got, err := o.java.Digest(ctx, ref, harness.Query{})
 	if want := w.expected(o.digests); err == nil && got != want {
-		err = fmt.Errorf("Java reads %v of paimon-rust's table instead of %v", got, want)
+		err = fmt.Errorf("of paimon-rust's table Java reads %v instead of %v", got, want)
 	}
 	r.problem, r.Verified = err, err == nil
 	return r, nil
@@ -136,8 +136,10 @@ func ourMerges(ctx context.Context, f *flags, o *options, c *cell) (*peerFigures
 	if err != nil {
 		return nil, err
 	}
-	r := &peerFigures{Engine: "applier", TargetRows: c.Target, BatchRows: c.Batch, RSS: m.RSS, walls: m.walls,
-		Verified: m.Verified, problem: m.problem, load: m.load}
+	r := &peerFigures{
+		Engine: "applier", TargetRows: c.Target, BatchRows: c.Batch, RSS: m.RSS, walls: m.walls,
+		Verified: m.Verified, problem: m.problem, load: m.load,
+	}
 	r.fill(m.cpus)
 	return r, nil
 }

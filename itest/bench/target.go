@@ -105,8 +105,10 @@ func makeTarget(ctx context.Context, warehouse string, rows int64) error {
 			ch.Add = append(ch.Add, f.Entry)
 		}
 	}
-	c, err := t.BuildCommit(ctx, base, ch, paimon.CommitInfo{UUID: uuid.NewString(), User: "bench-" + uuid.NewString(), Identifier: 1,
-		Operation: paimon.OperationWrite, TimeMillis: time.Now().UnixMilli(), NewUUID: uuid.NewString})
+	c, err := t.BuildCommit(ctx, base, ch, paimon.CommitInfo{
+		UUID: uuid.NewString(), User: "bench-" + uuid.NewString(), Identifier: 1,
+		Operation: paimon.OperationWrite, TimeMillis: time.Now().UnixMilli(), NewUUID: uuid.NewString,
+	})
 	if err != nil {
 		return err
 	}

@@ -142,8 +142,10 @@ func (c *Cluster) launch(i int) error {
 		flags = append(flags, "-XX:TieredStopAtLevel=1")
 	}
 	path, args := c.part.java(append(flags, "-Dorg.slf4j.simpleLogger.defaultLogLevel=info", "-Dorg.slf4j.simpleLogger.showDateTime=true", "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS")...)
-	n.proc, err = Start(Spec{Name: fmt.Sprintf("kafka broker %d", i+1), Path: path,
-		Args: append(append(args, "kafkanode.Node", file, c.ID), format...), Dir: dir, Log: filepath.Join(dir, "broker.log")})
+	n.proc, err = Start(Spec{
+		Name: fmt.Sprintf("kafka broker %d", i+1), Path: path,
+		Args: append(append(args, "kafkanode.Node", file, c.ID), format...), Dir: dir, Log: filepath.Join(dir, "broker.log"),
+	})
 	return err
 }
 

@@ -21,8 +21,14 @@ type MergeLoad struct {
 
 // MergeColumns are the table's columns.
 var MergeColumns = []Column{
-	{Name: "id", Type: "BIGINT"}, {Name: "v", Type: "BIGINT"}, {Name: "name", Type: "STRING"}, {Name: "city", Type: "STRING"},
-	{Name: "score", Type: "DOUBLE"}, {Name: "amount", Type: "DECIMAL(18, 2)"}, {Name: "ts", Type: "TIMESTAMP(6)"}, {Name: "d", Type: "DATE"},
+	{Name: "id", Type: "BIGINT"},
+	{Name: "v", Type: "BIGINT"},
+	{Name: "name", Type: "STRING"},
+	{Name: "city", Type: "STRING"},
+	{Name: "score", Type: "DOUBLE"},
+	{Name: "amount", Type: "DECIMAL(18, 2)"},
+	{Name: "ts", Type: "TIMESTAMP(6)"},
+	{Name: "d", Type: "DATE"},
 }
 
 const (

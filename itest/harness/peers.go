@@ -60,8 +60,10 @@ func pythonSpec(part, program string) (Spec, error) {
 	if err != nil {
 		return Spec{}, err
 	}
-	return Spec{Path: p["python"], Args: []string{filepath.Join(itestDir(), "py", program)},
-		Env: []string{"PYTHONDONTWRITEBYTECODE=1", "PYTHONUNBUFFERED=1", "TZ=UTC"}}, nil
+	return Spec{
+		Path: p["python"], Args: []string{filepath.Join(itestDir(), "py", program)},
+		Env: []string{"PYTHONDONTWRITEBYTECODE=1", "PYTHONUNBUFFERED=1", "TZ=UTC"},
+	}, nil
 }
 
 // Flink returns Flink 1.20 with Paimon 1.3, warm: an engine on an older Paimon.
