@@ -189,9 +189,12 @@ func (p pipelineStatus) code() string {
 	return p.Halt.Code
 }
 
+// statusClient does not wait for a daemon that stands still.
+var statusClient = &http.Client{Timeout: 2 * time.Second}
+
 // status asks the daemon; an error while it starts is not one.
 func (r *rig) status() (map[string]pipelineStatus, bool) {
-	resp, err := http.Get(r.Admin + "/status")
+	resp, err := statusClient.Get(r.Admin + "/status")
 	if err != nil {
 		return nil, false
 	}
