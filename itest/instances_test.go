@@ -144,5 +144,4 @@ func zombie(t *testing.T, a, b *rig, step string, takeover bool) {
 	harness.MustStop(t, pa)
 	harness.MustStop(t, pb)
 	harness.SameRows(t.Context(), t, want, a.ref(), harness.Query{}, readers(t)...)
-	require.Contains(t, pa.Output.String()+pb.Output.String(), "what=fenced")
 }

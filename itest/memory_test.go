@@ -79,7 +79,7 @@ func TestMemoryGroup_TheDaemonStaysWithinItsLimit(t *testing.T) {
 func TestMemoryGroup_AnIndexThatDoesNotFitIsRefusedWithItsNumber(t *testing.T) {
 	topic := newTopic(t, 1)
 	r := newRig(t, "", pipe{Topic: topic, Key: "[id, v]", More: "create: { types: { id: BIGINT, v: STRING } }\nbatch: { rows: 100000, interval: 1s, idle_flush: 200ms }"})
-	const rows = 1_500_000
+	const rows = 3_000_000
 	for from := 0; from < rows; from += 100_000 {
 		recs := make([]*kgo.Record, 100_000)
 		for i := range recs {
@@ -96,7 +96,9 @@ func TestMemoryGroup_AnIndexThatDoesNotFitIsRefusedWithItsNumber(t *testing.T) {
 	p = r.start(harness.Run{Memory: g})
 	s := r.waitHalt(p, "I-MEMORY") // at the start, without a record
 	require.Regexp(t, `\d+ ?[KMG]iB`, s.Halt.Message)
-	harness.MustStop(t, p)
+	code, err := p.Stop(patience)
+	require.NoError(t, err)
+	require.Equal(t, 3, code, "stopped while every pipeline was halted")
 	kills, err := g.OOMKills()
 	require.NoError(t, err)
 	require.Zero(t, kills)
