@@ -145,6 +145,7 @@ type Consumer struct {
 	rec        decode.Record
 	headers    []change.Header
 	notes      map[string]bool
+	now        time.Time // while records are taken: read every clockEvery of them
 }
 
 // NewConsumer prepares a consumer that calls nobody and takes nothing before

@@ -90,12 +90,19 @@ func (c *Consumer) partition(ctx context.Context, f *kgo.FetchTopicPartition) {
 	if m := c.o.Metrics.Head; m != nil && len(f.Records) > 0 {
 		m(c.partitions[part], f.Records[0].Offset, f.Records[0].Timestamp.UnixMilli())
 	}
-	for _, r := range f.Records {
+	for i, r := range f.Records {
+		if i%clockEvery == 0 {
+			c.now = time.Now()
+		}
 		if !c.record(ctx, part, r) {
 			return
 		}
 	}
 }
+
+// clockEvery is after how many records of a fetch the clock is read again: limits
+// of time are in milliseconds, a record takes about one microsecond.
+const clockEvery = 64
 
 // record takes one record; false ends this poll.
 func (c *Consumer) record(ctx context.Context, part int32, r *kgo.Record) bool {
@@ -118,11 +125,12 @@ func (c *Consumer) record(ctx context.Context, part int32, r *kgo.Record) bool {
 	} else {
 		c.count(res)
 	}
-	c.col.Record(part, r.Offset, r.LeaderEpoch, r.Key, r.Value, time.Now())
-	if reason, due := c.col.Due(time.Now()); due {
+	c.col.Record(part, r.Offset, r.LeaderEpoch, r.Key, r.Value, c.now)
+	if reason, due := c.col.Due(c.now); due {
 		if err := c.flush(ctx, reason); err != nil {
 			return false
 		}
+		c.now = time.Now() // handing over may have taken long
 	}
 	return c.active
 }
