@@ -33,7 +33,7 @@ func TestGolden_CopiesAreChangedByUsByJavaAndByUsAgain(t *testing.T) {
 			})
 		}
 	}
-	require.GreaterOrEqual(t, written, 12, "too few of the golden tables are written")
+	require.GreaterOrEqual(t, written, 14, "too few of the golden tables are written")
 }
 
 // keyColumn is the first column that can serve as a merge key of a test.
@@ -69,6 +69,10 @@ func changeGolden(t *testing.T, golden harness.Ref) bool {
 	rows, err := java.Read(t.Context(), ref, harness.Query{})
 	require.NoError(t, err)
 	m.insert(rows.Texts()...)
+	if len(m.rows) == 0 {
+		t.Log("the table is empty at its newest snapshot: nothing to change")
+		return false
+	}
 
 	g := &goldenChange{rig: r, m: m, key: key, binary: binary}
 	g.ours(0)

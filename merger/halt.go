@@ -100,11 +100,11 @@ var codeList = []CodeInfo{
 	},
 	{
 		CodeSchema, "The table's schema changed in a way this pipeline cannot follow.",
-		"Change the pipeline or the table, then `applier resume PIPELINE`.", false,
+		"Restart: the new schema is taken at the start. Change the pipeline first if it must follow.", false,
 	},
 	{
 		CodeOptions, "The table is of a kind, or was given an option, that this version does not write.",
-		"Undo the option or follow the advice in the message, then `applier resume PIPELINE`.", false,
+		"Undo the option or follow the advice in the message, then restart.", false,
 	},
 	{
 		CodeClone, "The position record belongs to another table: this one is a copy.",
@@ -146,7 +146,7 @@ var codeList = []CodeInfo{
 	},
 	{
 		CodeRow, "A record cannot be applied and `on_error` is pause.",
-		"Correct the table or the pipeline, or set `on_error: dead_letter`, then `applier resume PIPELINE`; or step over the record with `applier offsets skip PIPELINE`.", false,
+		"Correct the table or the pipeline, or set `on_error: dead_letter`, and restart; or step over the record with `applier offsets skip PIPELINE`.", false,
 	},
 	{CodeFull, "No space is left where the table lives.", "Free space; the pipeline goes on by itself.", true},
 	{CodeIO, "Reading or writing the table fails.", "Look at the error, the disk and the kernel log; the pipeline keeps trying.", true},

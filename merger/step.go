@@ -263,12 +263,14 @@ func (s State) halt(h Halt) (State, []Effect) {
 	})
 }
 
-// show makes a halt visible, once.
+// show makes a halt visible, once. What is tried again says the same with other
+// facts each time (the name of a temporary file, say): no news.
 func (s State) show(h Halt) (State, []Effect) {
-	if s.Halt != nil && *s.Halt == h {
+	old := s.Halt
+	s.Halt = &h
+	if old != nil && (*old == h || old.Code == h.Code && h.Code.Info().Retries) {
 		return s, nil
 	}
-	s.Halt = &h
 	return s, []Effect{Halted{h}}
 }
 

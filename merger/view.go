@@ -305,7 +305,7 @@ func (v *view) register(e *manifest.Entry) (*dataFile, error) {
 func (v *view) accept(e *manifest.Entry) error {
 	switch {
 	case e.File.SchemaID > v.table.Schema().ID: // files of older ones are cast when they are read
-		return &Halt{CodeSchema, fmt.Sprintf("data file %s was written with schema %d, this pipeline works with schema %d; it takes the new one at `applier resume`", e.File.Name, e.File.SchemaID, v.table.Schema().ID)}
+		return &Halt{CodeSchema, fmt.Sprintf("data file %s was written with schema %d, this pipeline was started with schema %d; restart it to use the new one", e.File.Name, e.File.SchemaID, v.table.Schema().ID)}
 	case e.File.ExternalPath != nil:
 		return &Halt{CodeOptions, fmt.Sprintf("data file %s lies outside of the table's folder", e.File.Name)}
 	case e.Bucket != 0 || e.TotalBuckets > 0:
