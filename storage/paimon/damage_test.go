@@ -3,6 +3,7 @@ package paimon
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -155,11 +156,15 @@ func (c *damageCase) checkDamage(t require.TestingT, key string, data []byte) (f
 
 var damageTables = []string{"spec_dv.my_table", "compacted_dv.t", "evolved_dv.t", "partitions_dv.t", "types_dv.t", "merge_clauses.t", "nested_dv.t", "many_commits.t", "spec_cow.my_table"}
 
+// damages is what a minute of `make test` allows under the race detector; `make
+// itest-full` tries ten times as many.
+var damages = flag.Int("damages", 250, "how many damages of each table are tried")
+
 func TestScan_DamagedMetadataIsFoundOrHarmless(t *testing.T) {
 	rng := rand.New(rand.NewPCG(77, 78))
 	tried, found := 0, 0
 	for _, c := range damageCases(t, damageTables...) {
-		for range 2500 {
+		for range *damages {
 			key := c.keys[rng.IntN(len(c.keys))]
 			data := bytes.Clone(c.files[key])
 			if len(data) == 0 {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/twmb/avro/ocf"
@@ -228,6 +229,11 @@ func openContainer(b []byte) (*container, error) {
 	c.sync = c.rest.next(syncLen)
 	if c.rest.bad || c.schema == "" {
 		return nil, fmt.Errorf("%w: malformed container header", ErrCorrupt)
+	}
+	// Writers draw the marker at random. Zeros from somewhere in the header to the
+	// end of the file, as a power cut leaves them, would read as no records at all.
+	if !slices.ContainsFunc(c.sync, func(b byte) bool { return b != 0 }) {
+		return nil, fmt.Errorf("%w: a sync marker of zeros", ErrCorrupt)
 	}
 	if len(c.schema) > maxSchemaText {
 		return nil, fmt.Errorf("%w: a schema text of more than %d bytes", ErrUnsupported, maxSchemaText)

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"os"
@@ -331,4 +332,25 @@ func TestLive_FindsTheFilesOfEverySnapshot(t *testing.T) {
 		}
 	})
 	require.Greater(t, n, 80)
+}
+
+// Zeros from somewhere in the header to the end are what a power cut leaves of a
+// file: Java writes the schema first, so that a codec of no name, a marker of zeros
+// and blocks of no records could follow, a list of nothing.
+func TestDecodeList_ZerosToTheEndAreDamage(t *testing.T) {
+	lists, err := filepath.Glob("../testdata/golden/compacted_dv/warehouse/*/t/manifest/manifest-list-*")
+	require.NoError(t, err)
+	require.NotEmpty(t, lists)
+	c := newCodec(t, "")
+	b, err := os.ReadFile(lists[0])
+	require.NoError(t, err)
+	for i := range b {
+		broken := bytes.Clone(b)
+		clear(broken[i:])
+		if bytes.Equal(broken, b) {
+			break
+		}
+		_, _, err := c.DecodeList(broken)
+		require.Error(t, err, "zeros from %d of %d", i, len(b))
+	}
 }
