@@ -78,7 +78,7 @@ func (o observer) Committed(c merger.Commit) {
 			o.m.Ingest.Dropped.WithLabelValues(o.labels(reason)...).Add(float64(n))
 		}
 	}
-	dropped("late", c.Counts.Late)
+	dropped("late", c.Counts.Late+c.Batch.Counts.Late) // later than the table's row, or than another of the batch
 	dropped("ignored", c.Counts.Ignored+c.Batch.Counts.Ignored)
 	dropped("skipped_error", c.Counts.Dropped)
 	dropped("collapsed", c.Batch.Counts.Collapsed)

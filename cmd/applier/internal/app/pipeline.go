@@ -94,10 +94,16 @@ func (p *pipeline) release(b *batcher.Batch) {
 	p.account()
 }
 
+// committed counts a commit and then tells whoever follows: what is asked from
+// there on shows it.
 func (p *pipeline) committed(c merger.Commit) {
+	p.count(c)
 	if p.app.onCommit != nil {
 		p.app.onCommit(p.name, c)
 	}
+}
+
+func (p *pipeline) count(c merger.Commit) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.last, p.lastTime = c, time.Now()
@@ -110,8 +116,9 @@ func (p *pipeline) committed(c merger.Commit) {
 	t.unchanged += c.Counts.Unchanged
 	t.dropped += c.Counts.Late + c.Counts.Ignored + c.Counts.Dropped
 	if c.Batch != nil {
-		t.collapsed += c.Batch.Counts.Collapsed
-		t.dropped += c.Batch.Counts.Ignored + c.Batch.Counts.Dropped
+		n := &c.Batch.Counts
+		t.collapsed += n.Collapsed
+		t.dropped += n.Ignored + n.Late + n.Dropped
 	}
 }
 

@@ -168,3 +168,19 @@ func TestFreshness_GrowsWhileInputWaits(t *testing.T) {
 	p.fresh(false, time.Now())
 	require.Less(t, value(), 3600.0, "it was caught up a moment ago")
 }
+
+func TestApp_LateChangesAreCountedWhereverTheyAreFound(t *testing.T) {
+	w := newWorld(t, "    key: [id]\n    apply: upsert\n    order_by: [note]\n    batch: { interval: 1s, idle_flush: 50ms }\n")
+	w.create(orders(), nil)
+	w.produce(0, `{"id":1,"note":"c"}`, `{"id":1,"note":"b"}`) // late in its batch
+	r := w.run()
+	r.records(t, 2)
+	w.produce(0, `{"id":1,"note":"a"}`) // late against the table
+	r.records(t, 1)
+	require.EqualValues(t, 2, testutil.ToFloat64(r.app.metrics.Ingest.Dropped.WithLabelValues("p", "shop.orders", "late")))
+	s, err := admin.NewClient(r.admin, "").Status(testContext(t))
+	require.NoError(t, err)
+	require.EqualValues(t, 1, s.Pipelines[0].Rows.Inserted)
+	require.Zero(t, s.Pipelines[0].Rows.Updated)
+	r.stop()
+}
