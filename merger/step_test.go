@@ -192,3 +192,20 @@ func golden(t *testing.T, file, got string) {
 	require.NoError(t, err)
 	require.Equal(t, string(want), got)
 }
+
+// A halt that is tried again gives other facts each time; it is news once, and the
+// state shows the newest.
+func TestStep_AHaltThatRepeatsIsToldOnce(t *testing.T) {
+	s, out := State{}.show(Halt{CodeFull, "writing a"})
+	require.Equal(t, []Effect{Halted{Halt{CodeFull, "writing a"}}}, out)
+	s, out = s.show(Halt{CodeFull, "writing b"})
+	require.Empty(t, out)
+	require.Equal(t, "writing b", s.Halt.Facts)
+	s, out = s.show(Halt{CodeIO, "reading c"})
+	require.Len(t, out, 1, "another code is news")
+	_, out = s.show(Halt{CodeRow, "offset 1"})
+	require.Len(t, out, 1)
+	s, _ = s.show(Halt{CodeRow, "offset 1"})
+	_, out = s.show(Halt{CodeRow, "offset 2"})
+	require.Len(t, out, 1, "what is not tried again is another trouble each time")
+}
