@@ -313,6 +313,38 @@ func TestTypes_ManyRandomValuesWrittenByUsAreReadByAll(t *testing.T) {
 	harness.SameRows(t.Context(), t, m.texts(), r.ref(), harness.Query{}, append(readers(t), harness.Rust(t))...)
 }
 
+// TestTypes_NestedValuesWrittenByUsAreReadByAll is the same for columns with
+// children: empty and NULL collections, NULL elements and fields, at any depth.
+func TestTypes_NestedValuesWrittenByUsAreReadByAll(t *testing.T) {
+	topic := newTopic(t, 1)
+	texts := append(slices.Clone(nestedTypes), deepTypes...)
+	_, rowType := columnsOf(t, texts)
+	more, columns := "create:\n  types:\n    id: BIGINT\n", []string{"id"}
+	for c, ty := range texts {
+		more += fmt.Sprintf("    c%d: %q\n", c, ty)
+		columns = append(columns, fmt.Sprintf("c%d", c))
+	}
+	r := newRig(t, "", pipe{Topic: topic, Format: "{ type: json, binary: hex }", More: more + "batch: { rows: 300, interval: 10s, idle_flush: 200ms }"})
+	m := newModel(columns, []string{"id"})
+	rnd := rand.New(rand.NewPCG(21, 22))
+	var recs []*kgo.Record
+	for i, text := range randomRows(rnd, rowType, 1000) {
+		recs = append(recs, put(topic, 0, fmt.Sprintf(`{"id":%d,%s`, i%700, text[1:])))
+		m.apply(recs[i])
+	}
+	r.kafka.Produce(t, recs...)
+	p := r.start()
+	r.waitApplied(p)
+	harness.MustStop(t, p)
+	harness.SameRows(t.Context(), t, m.texts(), r.ref(), harness.Query{}, append(readers(t), harness.Rust(t))...)
+}
+
+// deepTypes nest further than nestedTypes.
+var deepTypes = []string{
+	"ARRAY<ARRAY<INT>>", "MAP<STRING, ARRAY<ROW<a INT, b STRING>>>", "ROW<r ROW<s ROW<t BIGINT, u ARRAY<STRING>>>>", "MAP<BIGINT, MAP<STRING, DOUBLE>>",
+	"ARRAY<MAP<STRING, ROW<d DATE, f FLOAT>>>", "ROW<a ARRAY<BYTES>, m MAP<DATE, BOOLEAN>>",
+}
+
 // padChars gives the CHAR(5) column of scalarTypes the blanks that Paimon's
 // writers give it.
 func padChars(t *testing.T, text string) string {

@@ -37,6 +37,9 @@ type node struct {
 	scale   int    // parameters.scale of a Decimal, noScale if there is none
 	bits    int    // parameters.length of Bits, 0 if unbounded
 	fields  []*node
+	items   *node // of an array
+	keys    *node // of a map
+	values  *node
 }
 
 const noScale = math.MinInt32
@@ -86,6 +89,12 @@ func (s *schemaParser) node() (*node, bool) {
 			ok = s.parameters(n)
 		case "fields":
 			ok = s.structFields(n)
+		case "items":
+			n.items, ok = s.child()
+		case "keys":
+			n.keys, ok = s.child()
+		case "values":
+			n.values, ok = s.child()
 		default:
 			ok = s.skip()
 		}
@@ -94,6 +103,14 @@ func (s *schemaParser) node() (*node, bool) {
 		}
 	}
 	return n, s.bad == 0
+}
+
+// child reads the schema of an array's or a map's parts; what is none says nothing.
+func (s *schemaParser) child() (*node, bool) {
+	if s.peek() != '{' {
+		return nil, s.skip()
+	}
+	return s.node()
 }
 
 // text reads a value and returns its content if it is a string.

@@ -49,7 +49,7 @@ var (
 	errBase64      = &fault{ClassType, "the text is not base64"}
 	errHex         = &fault{ClassType, "the text is not hexadecimal"}
 	errUnscaled    = &fault{ClassType, "the text is not a number; if the producer sends decimals as base64 without a schema, set source.decimals to unscaled or decimal.handling.mode=string at the producer"}
-	errNested      = &fault{ClassUnsupported, "nested columns are not decoded yet"}
+	errVariant     = &fault{ClassUnsupported, "values of VARIANT columns are not made from records"}
 	errStructured  = &fault{ClassUnsupported, "structured values go into text columns only"}
 	errTimeText    = &fault{ClassType, "the text is not an ISO date or time"}
 	errTimeRange   = &fault{ClassRange, "the date or time is out of range"}
@@ -69,6 +69,7 @@ type conv struct {
 	scale int // srcDecimal
 	bits  int // srcBits: length of the bit string, 0 if it varies
 	env   *convEnv
+	nest  *nested // types with children
 }
 
 // convEnv is what the converters of one decoder share.
@@ -78,11 +79,13 @@ type convEnv struct {
 	buf      []byte // decoded bytes
 	out      []byte // rendered text
 	inner    scanner
+	unknown  func(path string) // told of members that no field of a ROW takes; may be nil
 }
 
-// newConv chooses the converter. n is nil without a schema; plain then says
-// which format's rules hold. The second result is false for an unknown type name.
-func newConv(env *convEnv, t types.Type, n *node, without source) (conv, bool) {
+// newConv chooses the converter. n is nil without a schema; without then says
+// which format's rules hold. path names the value. The second result is false
+// for an unknown type name.
+func newConv(env *convEnv, t types.Type, n *node, without source, path string) (conv, bool) {
 	c := conv{src: without, typ: t, env: env}
 	known := true
 	if n != nil {
@@ -119,10 +122,10 @@ func newConv(env *convEnv, t types.Type, n *node, without source) (conv, bool) {
 		if t.Precision == 6 && c.unit() == srcMicroTimestamp {
 			c.fn = toMicros
 		}
+	case types.Array, types.Map, types.Multiset, types.Row:
+		newNested(&c, n, without, path)
 	default:
-		// ARRAY, MAP, MULTISET, ROW, VARIANT: a converter that recurses over
-		// n's children and the vector's belongs here.
-		c.fn = toNested
+		c.fn = toVariant
 	}
 	return c, known
 }
@@ -135,7 +138,7 @@ func (c *conv) textual() bool { return c.schemaless() || c.src == srcString }
 
 func toStructured(*conv, *token, *types.Vector) *fault { return errStructured }
 
-func toNested(*conv, *token, *types.Vector) *fault { return errNested }
+func toVariant(*conv, *token, *types.Vector) *fault { return errVariant }
 
 func toBoolean(c *conv, t *token, v *types.Vector) *fault {
 	switch {

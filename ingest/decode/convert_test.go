@@ -497,12 +497,3 @@ func TestConvert_Binary(t *testing.T) {
 		{"BYTES", lit("bytes"), `"+/8="`, "fbff"},
 	})
 }
-
-func TestConvert_NestedColumnsAreNotDecodedYet(t *testing.T) {
-	checkConversions(t, nil, []conversion{
-		{"ARRAY<INT>", lit("array"), "[1]", "!unsupported"},
-		{"MAP<STRING, INT>", noPlain, `{"a":1}`, "!unsupported"},
-		{"ROW<a INT>", lit("struct"), `{"a":1}`, "!unsupported"},
-		{"DATE", sem("struct", "io.debezium.time.StructuredDate"), `{"year":1}`, "!unsupported"},
-	})
-}

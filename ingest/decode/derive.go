@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"applier/storage/types"
 )
@@ -20,13 +21,17 @@ type derivedNode struct {
 	Field      string            `json:"field"`
 	Parameters map[string]string `json:"parameters"`
 	Fields     []derivedNode     `json:"fields"`
+	Items      *derivedNode      `json:"items"`
+	Keys       *derivedNode      `json:"keys"`
+	Values     *derivedNode      `json:"values"`
 }
 
 // DeriveColumns proposes the columns of a new table from one record with a
 // schema envelope (Debezium's, or a flat Connect struct), and names those of its
 // record key. A producer's defaults are not taken over, and only key columns
 // are NOT NULL: what a source forbids today it may allow tomorrow. Types are
-// those that lose nothing (cdc-formats.md §5); arrays and structs become STRING.
+// those that lose nothing (cdc-formats.md §5). Arrays, maps and structs become
+// ARRAY, MAP and ROW; Debezium's own structs, and what has no parts, STRING.
 func DeriveColumns(rec *Record) (fields []types.Field, key []string, err error) {
 	value, err := schemaOf(rec.Value)
 	if err != nil {
@@ -81,7 +86,6 @@ var derivedLiterals = map[string]types.Type{
 	"boolean": types.BooleanType(), "int8": types.TinyIntType(), "int16": types.SmallIntType(), "int32": types.IntType(),
 	"int64": types.BigIntType(), "float": types.FloatType(), "float32": types.FloatType(), "double": types.DoubleType(),
 	"float64": types.DoubleType(), "string": types.StringType(), "bytes": types.BytesType(),
-	"array": types.StringType(), "map": types.StringType(), "struct": types.StringType(),
 }
 
 // derivedNames are the semantic types whose column is not their literal's. A
@@ -112,11 +116,42 @@ func derivedType(n *derivedNode) (types.Type, error) {
 	if t, ok := derivedNames[name]; ok {
 		return t, nil
 	}
+	switch n.Type {
+	case "array", "map", "struct":
+		return derivedNested(n, name)
+	}
 	t, ok := derivedLiterals[n.Type]
 	if !ok {
 		return types.Type{}, fmt.Errorf("the schema type %q is not known", n.Type)
 	}
 	return t, nil
+}
+
+// derivedNested derives a type with children; ids are given at creation.
+func derivedNested(n *derivedNode, name string) (types.Type, error) {
+	switch {
+	case n.Type == "array" && n.Items != nil:
+		elem, err := derivedType(n.Items)
+		return types.ArrayType(elem), err
+	case n.Type == "map" && n.Keys != nil && n.Values != nil:
+		key, err := derivedType(n.Keys)
+		if err != nil {
+			return types.Type{}, err
+		}
+		value, err := derivedType(n.Values)
+		return types.MapType(key.NonNull(), value), err
+	case n.Type == "struct" && len(n.Fields) > 0 && !strings.HasPrefix(name, "io.debezium."):
+		t := types.RowType()
+		for i := range n.Fields {
+			f, err := derivedType(&n.Fields[i])
+			if err != nil {
+				return types.Type{}, fmt.Errorf("field %s: %w", n.Fields[i].Field, err)
+			}
+			t.Fields = append(t.Fields, types.Field{ID: i, Name: n.Fields[i].Field, Type: f})
+		}
+		return t, nil
+	}
+	return types.StringType(), nil
 }
 
 // derivedDecimal takes precision and scale from the parameters; without a

@@ -20,6 +20,9 @@ func TestDeriveColumns_TakesTypesFromTheRecordsOwnSchema(t *testing.T) {
 			{"type":"string","name":"io.debezium.time.ZonedTimestamp","field":"tz"},
 			{"type":"double","field":"d"},{"type":"float","field":"f"},{"type":"int16","field":"s"},{"type":"boolean","field":"b"},
 			{"type":"array","items":{"type":"int32"},"field":"a"},{"type":"string","name":"io.debezium.data.Json","field":"j"},
+			{"type":"array","field":"bare"},{"type":"map","keys":{"type":"string"},"values":{"type":"string"},"field":"m"},
+			{"type":"struct","name":"shop.Address","fields":[{"type":"string","field":"zip"},{"type":"array","items":{"type":"int32","name":"io.debezium.time.Date"},"field":"seen"}],"field":"st"},
+			{"type":"struct","name":"io.debezium.data.geometry.Point","fields":[{"type":"double","field":"x"}],"field":"pt"},
 			{"type":"int32","name":"io.debezium.time.Brandnew","field":"n"}]}]},"payload":{}}`),
 	}
 	fields, key, err := DeriveColumns(rec)
@@ -32,7 +35,8 @@ func TestDeriveColumns_TakesTypesFromTheRecordsOwnSchema(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		"id BIGINT NOT NULL", "price DECIMAL(10, 2)", "wide DECIMAL(38, 4)", "odd STRING", "tm STRING", "ts TIMESTAMP(6)",
-		"tz TIMESTAMP(6) WITH LOCAL TIME ZONE", "d DOUBLE", "f FLOAT", "s SMALLINT", "b BOOLEAN", "a STRING", "j STRING", "n INT",
+		"tz TIMESTAMP(6) WITH LOCAL TIME ZONE", "d DOUBLE", "f FLOAT", "s SMALLINT", "b BOOLEAN", "a ARRAY<INT>", "j STRING",
+		"bare STRING", "m MAP<STRING NOT NULL, STRING>", "st ROW<`zip` STRING, `seen` ARRAY<DATE>>", "pt STRING", "n INT",
 	}, got)
 }
 

@@ -77,7 +77,7 @@ func (r *rows) addMetas() {
 		if t.IsText() && src >= srcMilliTimestamp && src <= srcNanoTimestamp {
 			src = srcInteger // the number as it is
 		}
-		x.conv, _ = newConv(&r.env, t, nil, src)
+		x.conv, _ = newConv(&r.env, t, nil, src, r.fields[m.Column].Name)
 		r.metas = append(r.metas, x)
 	}
 }

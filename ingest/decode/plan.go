@@ -41,6 +41,7 @@ func newPlanner(o *Options, without source) *planner {
 	for i, f := range o.Fields {
 		p.byName[f.Name] = i
 	}
+	p.env.unknown = p.ignored
 	for _, m := range o.Columns {
 		p.skip[m.Column] = true
 	}
@@ -84,7 +85,7 @@ func (p *planner) plan(schema *node, value bool) *plan {
 // conv chooses the converter of a column and notes what its reader should know.
 func (p *planner) conv(column int, n *node) conv {
 	f := p.fields[column]
-	c, known := newConv(&p.env, f.Type, n, p.without)
+	c, known := newConv(&p.env, f.Type, n, p.without, f.Name)
 	switch {
 	case !known:
 		p.addNote(fmt.Sprintf("column %s: unknown schema type %.100q, read by its literal type", f.Name, n.name))

@@ -36,7 +36,6 @@ const (
 	CodeCopyOnWrite       Code = "copy_on_write"
 	CodeBitmap64          Code = "bitmap64"
 	CodeRowTracking       Code = "row_tracking"
-	CodeNestedColumns     Code = "nested_columns"
 	CodeComplexDefault    Code = "complex_default"
 	CodeExternalPaths     Code = "external_paths"
 	CodeIndexFileLocation Code = "index_file_location"
@@ -200,11 +199,7 @@ func (c *refuser) writing() {
 // writingColumns collects what the columns have against writing.
 func (c *refuser) writingColumns() {
 	for _, f := range c.s.Fields {
-		nested := f.Type.IsNested() || f.Type.Kind == types.Variant
-		if nested && f.Type.Supported() {
-			c.add(CodeNestedColumns, "column %q is of type %s: nested columns are not written yet, use scalar columns or text", f.Name, f.Type)
-		}
-		if nested && f.Default != nil {
+		if (f.Type.IsNested() || f.Type.Kind == types.Variant) && f.Default != nil {
 			c.add(CodeComplexDefault, "column %q has a default of type %s: defaults of nested columns are not applied yet, drop the default", f.Name, f.Type)
 		}
 	}
