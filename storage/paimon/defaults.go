@@ -20,7 +20,7 @@ var ErrDefault = errors.New("unsupported default value")
 //
 // Everything else is ErrDefault. That is what Java refuses, and a little more:
 // times of day outside of the day, timestamps that microseconds cannot hold, and
-// defaults of nested types.
+// NULL as a map key or for a NOT NULL part of a nested value.
 func DefaultValue(f types.Field) (*types.Datum, error) {
 	if f.Default == nil {
 		return nil, nil
@@ -39,6 +39,11 @@ func castDefault(t types.Type, s string) (*types.Datum, error) {
 		}
 		s = s[1 : len(s)-1]
 	}
+	return castDefaultText(t, s)
+}
+
+// castDefaultText casts a text, or a part of a nested one; nil is NULL.
+func castDefaultText(t types.Type, s string) (*types.Datum, error) {
 	switch t.Kind {
 	case types.Char, types.VarChar, types.Binary, types.VarBinary:
 		return defaultBytes(t, s)
@@ -57,7 +62,7 @@ func castDefault(t types.Type, s string) (*types.Datum, error) {
 	case types.Timestamp, types.TimestampLTZ:
 		return defaultTimestamp(t, s)
 	}
-	return nil, errors.New("columns of this type have no defaults here")
+	return defaultNested(t, s)
 }
 
 // maxFilledDefault bounds CHAR(n) and BINARY(n) whose default is filled up.

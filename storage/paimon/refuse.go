@@ -36,7 +36,6 @@ const (
 	CodeCopyOnWrite       Code = "copy_on_write"
 	CodeBitmap64          Code = "bitmap64"
 	CodeRowTracking       Code = "row_tracking"
-	CodeComplexDefault    Code = "complex_default"
 	CodeExternalPaths     Code = "external_paths"
 	CodeIndexFileLocation Code = "index_file_location"
 	CodeFileIndex         Code = "file_index"
@@ -198,11 +197,6 @@ func (c *refuser) writing() {
 
 // writingColumns collects what the columns have against writing.
 func (c *refuser) writingColumns() {
-	for _, f := range c.s.Fields {
-		if (f.Type.IsNested() || f.Type.Kind == types.Variant) && f.Default != nil {
-			c.add(CodeComplexDefault, "column %q has a default of type %s: defaults of nested columns are not applied yet, drop the default", f.Name, f.Type)
-		}
-	}
 	for _, f := range c.s.PartitionFields() {
 		switch {
 		case f.Type.Kind == types.Float || f.Type.Kind == types.Double:

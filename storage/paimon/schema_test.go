@@ -219,7 +219,6 @@ func TestRefuse_AllowsAPlainTable(t *testing.T) {
 
 func TestRefuse_NamesEachReason(t *testing.T) {
 	col := func(t types.Type) []types.Field { return []types.Field{{ID: 1, Name: "c", Type: t}} }
-	dflt := "x"
 	for _, c := range []struct {
 		code    Code
 		reading bool
@@ -245,10 +244,6 @@ func TestRefuse_NamesEachReason(t *testing.T) {
 		{code: CodeCopyOnWrite, options: map[string]string{"deletion-vectors.enabled": "false"}},
 		{code: CodeBitmap64, options: map[string]string{"deletion-vectors.bitmap64": "true"}},
 		{code: CodeRowTracking, options: map[string]string{"row-tracking.enabled": "TRUE"}},
-		{code: CodeComplexDefault, change: func(s *Schema) {
-			s.Fields = col(types.ArrayType(types.IntType()))
-			s.Fields[0].Default = &dflt
-		}},
 		{code: CodeExternalPaths, options: map[string]string{"data-file.external-paths": "s3://x,s3://y", "data-file.external-paths.strategy": "round-robin"}},
 		{code: CodeIndexFileLocation, options: map[string]string{"index-file-in-data-file-dir": "true"}},
 		{code: CodeFileIndex, options: map[string]string{"file-index.bloom-filter.columns": "a"}},
