@@ -34,7 +34,7 @@ a string, dates and times as ISO texts, binary as hex, NaN and infinities as str
 		if err != nil {
 			return err
 		}
-		st, err := flags.state(ctx, t)
+		t, st, err := flags.version(ctx, t)
 		if err != nil {
 			return err
 		}

@@ -75,7 +75,7 @@ func sortedNames(m map[string]string) []string {
 }
 
 func inspectManifests(ctx context.Context, w io.Writer, t *paimon.Table, f tableFlags) error {
-	st, err := f.state(ctx, t)
+	t, st, err := f.version(ctx, t)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func inspectManifests(ctx context.Context, w io.Writer, t *paimon.Table, f table
 }
 
 func inspectFiles(ctx context.Context, w io.Writer, t *paimon.Table, f tableFlags) error {
-	st, err := f.state(ctx, t)
+	t, st, err := f.version(ctx, t)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func partitionText(t *paimon.Table, row []byte) string {
 }
 
 func inspectVectors(ctx context.Context, w io.Writer, t *paimon.Table, f tableFlags) error {
-	st, err := f.state(ctx, t)
+	t, st, err := f.version(ctx, t)
 	if err != nil {
 		return err
 	}

@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"applier/storage/catalog"
 	"applier/storage/objstore"
@@ -17,8 +17,9 @@ import (
 
 // tableFlags are the flags of commands that look at a table.
 type tableFlags struct {
-	file, warehouse *string
-	snapshot        *int64
+	file, warehouse   *string
+	snapshot          *int64
+	tag, branch, asOf *string
 }
 
 func addTableFlags(c *cobra.Command) tableFlags {
@@ -26,6 +27,9 @@ func addTableFlags(c *cobra.Command) tableFlags {
 		file:      c.Flags().StringP("config", "c", "", "configuration file that names the warehouse"),
 		warehouse: c.Flags().String("warehouse", "", "warehouse folder, instead of a configuration"),
 		snapshot:  c.Flags().Int64("snapshot", 0, "snapshot id instead of the latest"),
+		tag:       c.Flags().String("tag", "", "tag instead of the latest snapshot"),
+		branch:    c.Flags().String("branch", "", "branch instead of main"),
+		asOf:      c.Flags().String("as-of", "", "the table as it was at a time: 2026-01-31T12:00:00Z, '2026-01-31 12:00:00' (UTC), or milliseconds since 1970"),
 	}
 }
 
@@ -57,23 +61,41 @@ func (f tableFlags) openTable(ctx context.Context, name string) (*paimon.Table, 
 	return c.Open(ctx, n, paimon.Read)
 }
 
-// state reads the wanted snapshot's state.
-func (f tableFlags) state(ctx context.Context, t *paimon.Table) (*paimon.State, error) {
-	id := *f.snapshot
-	if id == 0 {
+// version opens the wanted version of a table, with the schema of its time.
+func (f tableFlags) version(ctx context.Context, t *paimon.Table) (*paimon.Table, *paimon.State, error) {
+	v := paimon.Version{Snapshot: *f.snapshot, Tag: *f.tag, Branch: *f.branch}
+	named := 0
+	for _, set := range []bool{*f.snapshot != 0, *f.tag != "", *f.asOf != ""} {
+		if set {
+			named++
+		}
+	}
+	if named > 1 {
+		return nil, nil, usageError("give one of --snapshot, --tag and --as-of")
+	}
+	if *f.snapshot < 0 {
+		return nil, nil, usageError("--snapshot %d: ids begin at 1", *f.snapshot)
+	}
+	if *f.asOf != "" {
 		var err error
-		if id, err = paimon.LatestSnapshotID(ctx, t.Bucket(), t.Paths()); err != nil {
-			return nil, err
-		}
-		if id == 0 {
-			return t.State(ctx, nil)
+		if v.At, err = parseTime(*f.asOf); err != nil {
+			return nil, nil, err
 		}
 	}
-	s, err := paimon.ReadSnapshot(ctx, t.Bucket(), t.Paths(), id)
-	if err != nil {
-		return nil, fmt.Errorf("snapshot %d: %w", id, err)
+	return t.Version(ctx, v)
+}
+
+// parseTime reads a point in time; without a zone it is in UTC.
+func parseTime(text string) (time.Time, error) {
+	if ms, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return time.UnixMilli(ms), nil
 	}
-	return t.State(ctx, s)
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", time.DateTime + ".999999999", time.DateOnly} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at, nil
+		}
+	}
+	return time.Time{}, usageError("--as-of %q: write 2026-01-31T12:00:00Z, '2026-01-31 12:00:00' (UTC) or milliseconds since 1970", text)
 }
 
 // parseKey reads COLUMN=VALUE pairs as conditions.

@@ -18,12 +18,15 @@ type Cat struct{ Binary string }
 func (c Cat) Name() string { return "applier" }
 
 func (c Cat) run(ctx context.Context, ref Ref, q Query, each func(row []byte)) error {
-	if len(q.Where) > 0 || len(q.Columns) > 0 || q.Tag != "" {
-		return fmt.Errorf("applier cat: conditions, columns and tags are not supported here")
+	if len(q.Where) > 0 || len(q.Columns) > 0 {
+		return fmt.Errorf("applier cat: conditions and columns are not supported here")
 	}
 	args := []string{"cat", ref.Table, "--warehouse", ref.Warehouse, "--format", "jsonl"}
 	if q.Snapshot != 0 {
 		args = append(args, "--snapshot", fmt.Sprint(q.Snapshot))
+	}
+	if q.Tag != "" {
+		args = append(args, "--tag", q.Tag)
 	}
 	cmd := exec.CommandContext(ctx, c.Binary, args...)
 	cmd.SysProcAttr = childAttr()
