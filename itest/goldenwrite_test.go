@@ -33,7 +33,7 @@ func TestGolden_CopiesAreChangedByUsByJavaAndByUsAgain(t *testing.T) {
 			})
 		}
 	}
-	require.GreaterOrEqual(t, written, 14, "too few of the golden tables are written")
+	require.GreaterOrEqual(t, written, 16, "too few of the golden tables are written")
 }
 
 // keyColumn is the first column that can serve as a merge key of a test.
@@ -65,6 +65,9 @@ func changeGolden(t *testing.T, golden harness.Ref) bool {
 		require.Regexp(t, `table refused: `, output)
 		t.Log(strings.TrimSpace(output))
 		return false
+	}
+	if spec.Options["deletion-vectors.bitmap64"] == "true" { // pypaimon reads 32-bit vectors only
+		r.judges = []harness.Judge{cat(t), java}
 	}
 	rows, err := java.Read(t.Context(), ref, harness.Query{})
 	require.NoError(t, err)

@@ -53,7 +53,7 @@ func (t *Table) BuildVectors(base *State, changes []VectorChange, unchanged func
 	}
 	out := &IndexChange{}
 	for _, p := range order {
-		w := vectorWriter{t: t, partition: []byte(p), uuid: newUUID(), out: out, b: dv.NewBuilder(dv.Bits32)}
+		w := vectorWriter{t: t, partition: []byte(p), uuid: newUUID(), out: out, b: dv.NewBuilder(t.vectorVersion())}
 		if err := w.keep(base, parts[p], unchanged); err != nil {
 			return nil, err
 		}
@@ -62,6 +62,16 @@ func (t *Table) BuildVectors(base *State, changes []VectorChange, unchanged func
 		}
 	}
 	return out, nil
+}
+
+// vectorVersion is the width that vectors are written in: that of the table's
+// option. An old vector of the other width that changes is converted; Java, which
+// cannot merge the two, fails on such a file (paimon-format.md §15).
+func (t *Table) vectorVersion() dv.Version {
+	if t.options.Bitmap64 {
+		return dv.Bits64
+	}
+	return dv.Bits32
 }
 
 // vectorWriter fills the index files of one partition and rolls to the next one

@@ -34,7 +34,6 @@ const (
 	CodeBuckets           Code = "buckets"
 	CodeBucketFunction    Code = "bucket_function"
 	CodeCopyOnWrite       Code = "copy_on_write"
-	CodeBitmap64          Code = "bitmap64"
 	CodeRowTracking       Code = "row_tracking"
 	CodeNestedColumns     Code = "nested_columns"
 	CodeComplexDefault    Code = "complex_default"
@@ -169,9 +168,6 @@ func (c *refuser) writing() {
 	if !o.DeletionVectors {
 		c.add(CodeCopyOnWrite, "deletion-vectors.enabled is false: rewriting files is not supported yet, create the table with "+
 			"deletion-vectors.enabled=true (an existing one takes the change if deletion-vectors.modifiable is true)")
-	}
-	if o.Bitmap64 {
-		c.add(CodeBitmap64, "deletion-vectors.bitmap64 is true: 64-bit vectors are not written yet (and not read by pypaimon), set it to false")
 	}
 	if o.RowTracking {
 		c.add(CodeRowTracking, "row-tracking.enabled is true: row ids are not kept up yet, create the table without it")

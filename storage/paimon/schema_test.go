@@ -243,7 +243,6 @@ func TestRefuse_NamesEachReason(t *testing.T) {
 		{code: CodeBuckets, options: map[string]string{"bucket": "-2"}},
 		{code: CodeBucketFunction, options: map[string]string{"bucket-function.type": "iceberg"}},
 		{code: CodeCopyOnWrite, options: map[string]string{"deletion-vectors.enabled": "false"}},
-		{code: CodeBitmap64, options: map[string]string{"deletion-vectors.bitmap64": "true"}},
 		{code: CodeRowTracking, options: map[string]string{"row-tracking.enabled": "TRUE"}},
 		{code: CodeNestedColumns, change: func(s *Schema) { s.Fields = col(types.MapType(types.IntType(), types.IntType())) }},
 		{code: CodeNestedColumns, change: func(s *Schema) { s.Fields = col(types.Type{Kind: types.Variant}) }},
