@@ -2,6 +2,7 @@ package merger
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -45,6 +46,7 @@ func checkSplit(t *rapid.T, a batcher.Apply, ordered bool) {
 	if a != batcher.Append {
 		o.key = []int{colK}
 	}
+	o.options = tableModes[rapid.SampledFrom(slices.Sorted(maps.Keys(tableModes))).Draw(t, "mode")]
 	if ordered {
 		o.orderBy = []int{colOrd}
 	}
@@ -68,6 +70,7 @@ func checkSplit(t *rapid.T, a batcher.Apply, ordered bool) {
 		}
 	}
 	require.Equal(t, m.text(), r.rows(), "stream %+v", stream)
+	r.checkIndex()
 	checkCounts(t, r, seeded)
 }
 

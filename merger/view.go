@@ -24,6 +24,8 @@ type dataFile struct {
 	entry  manifest.Entry
 	vector *roaring.Bitmap // nil: nothing deleted; shared with the index, never changed
 	ref    paimon.VectorRef
+	// removed are rows that are not in the file any more (copy-on-write tables).
+	removed *removed
 }
 
 // view is the table at one snapshot: its lists, and for pipelines with a key
@@ -206,7 +208,7 @@ func (v *view) apply(ctx context.Context, s *paimon.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	refs, err := paimon.VectorRefs(index)
+	refs, err := v.table.LiveVectors(index)
 	if err != nil {
 		return err
 	}
@@ -381,7 +383,7 @@ func (v *view) rebuild(ctx context.Context, st *paimon.State) error {
 	if err != nil {
 		return err
 	}
-	refs, err := paimon.VectorRefs(st.Index)
+	refs, err := v.table.LiveVectors(st.Index)
 	if err != nil {
 		return err
 	}
@@ -480,7 +482,7 @@ func (v *view) readRows(ctx context.Context, locs []keyindex.Loc, cols []int, ou
 		}
 		positions = positions[:0]
 		for ; i < len(locs) && locs[i].Segment() == seg; i++ {
-			positions = append(positions, locs[i].Pos())
+			positions = append(positions, f.place(locs[i].Pos()))
 		}
 		if err := v.table.ReadRows(ctx, &f.entry, cols, positions, out); err != nil {
 			return err

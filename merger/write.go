@@ -11,6 +11,7 @@ import (
 	"applier/storage/failpoint"
 	"applier/storage/objstore"
 	"applier/storage/paimon"
+	"applier/storage/paimon/manifest"
 	"applier/storage/types"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -21,8 +22,11 @@ type attempt struct {
 	plan    *plan
 	files   []paimon.Written
 	vectors map[uint32]*roaring.Bitmap // new whole vectors by segment; nil: the file goes
-	commit  *paimon.Commit
-	bytes   CommitBytes
+	// rewritten has the files that took the place of others, by the segment of
+	// those (copy-on-write tables); one that is missing goes.
+	rewritten map[uint32]*manifest.Entry
+	commit    *paimon.Commit
+	bytes     CommitBytes
 }
 
 // CommitBytes says what a commit wrote, by class.
@@ -152,7 +156,12 @@ func (a *Applier) write(ctx context.Context, e Write) (Event, error) {
 		if err := failpoint.Hit("commit/data"); err != nil {
 			return nil, err
 		}
-		if err := a.vectorFiles(at, base, &ch); err != nil {
+		if a.table.Options().DeletionVectors {
+			err = a.vectorFiles(at, base, &ch)
+		} else {
+			err = a.rewriteFiles(ctx, at, base, &ch)
+		}
+		if err != nil {
 			return nil, err
 		}
 		if ch.Index != nil {
@@ -301,15 +310,7 @@ func (a *Applier) vectorFiles(at *attempt, base *paimon.State, ch *paimon.Change
 			changes = append(changes, change)
 		}
 	}
-	slices.SortStableFunc(changes, func(x, y paimon.VectorChange) int {
-		switch {
-		case x.File.Partition < y.File.Partition:
-			return -1
-		case x.File.Partition > y.File.Partition:
-			return 1
-		}
-		return 0
-	})
+	sortByPartition(changes)
 	if len(changes) == 0 {
 		return nil
 	}
@@ -323,7 +324,7 @@ func (a *Applier) vectorFiles(at *attempt, base *paimon.State, ch *paimon.Change
 func (a *Applier) unchanged(k paimon.FileKey) (*roaring.Bitmap, error) {
 	f := a.view.files[k]
 	if f == nil || f.vector == nil {
-		return nil, &Halt{CodeCorrupt, fmt.Sprintf("an index file holds a deletion vector of data file %s, which is not live", k.Name)}
+		return nil, a.strayVector(k)
 	}
 	return f.vector, nil
 }
@@ -367,23 +368,27 @@ func (a *Applier) advance(at *attempt) error {
 // commit applies our own plan to files, vectors and index, in the order the
 // index asks for.
 func (v *view) commit(at *attempt) error {
-	refs, err := paimon.VectorRefs(at.commit.State.Index)
+	refs, err := v.table.LiveVectors(at.commit.State.Index)
 	if err != nil {
 		return err
 	}
+	var gone []*dataFile
 	for _, seg := range at.plan.sortedSegments() {
 		f := v.bySeg[seg]
 		if m := at.vectors[seg]; m != nil {
-			if err := v.setVector(f, m, refs[paimon.KeyOf(&f.entry)]); err != nil {
-				return err
-			}
+			err = v.setVector(f, m, refs[paimon.KeyOf(&f.entry)])
+		} else if e := at.rewritten[seg]; e != nil {
+			err = v.replace(f, e, at.plan.deletes[seg])
+		} else {
+			gone = append(gone, f)
+		}
+		if err != nil {
+			return err
 		}
 	}
-	for _, seg := range at.plan.sortedSegments() {
-		if at.vectors[seg] == nil {
-			if err := v.remove(paimon.KeyOf(&v.bySeg[seg].entry)); err != nil {
-				return err
-			}
+	for _, f := range gone {
+		if err := v.remove(paimon.KeyOf(&f.entry)); err != nil {
+			return err
 		}
 	}
 	for _, f := range v.bySeg {

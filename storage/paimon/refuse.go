@@ -33,7 +33,6 @@ const (
 	CodeBranch            Code = "branch"
 	CodeBuckets           Code = "buckets"
 	CodeBucketFunction    Code = "bucket_function"
-	CodeCopyOnWrite       Code = "copy_on_write"
 	CodeRowTracking       Code = "row_tracking"
 	CodeNestedColumns     Code = "nested_columns"
 	CodeComplexDefault    Code = "complex_default"
@@ -164,10 +163,6 @@ func (c *refuser) writing() {
 	}
 	if _, err := binrow.ParseBucketFunction(o.BucketFunction); err != nil {
 		c.add(CodeBucketFunction, "%s: use bucket-function.type=default", err)
-	}
-	if !o.DeletionVectors {
-		c.add(CodeCopyOnWrite, "deletion-vectors.enabled is false: rewriting files is not supported yet, create the table with "+
-			"deletion-vectors.enabled=true (an existing one takes the change if deletion-vectors.modifiable is true)")
 	}
 	if o.RowTracking {
 		c.add(CodeRowTracking, "row-tracking.enabled is true: row ids are not kept up yet, create the table without it")

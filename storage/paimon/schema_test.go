@@ -242,7 +242,6 @@ func TestRefuse_NamesEachReason(t *testing.T) {
 		{code: CodeBuckets, options: map[string]string{"bucket": "4", "bucket-key": "a"}},
 		{code: CodeBuckets, options: map[string]string{"bucket": "-2"}},
 		{code: CodeBucketFunction, options: map[string]string{"bucket-function.type": "iceberg"}},
-		{code: CodeCopyOnWrite, options: map[string]string{"deletion-vectors.enabled": "false"}},
 		{code: CodeRowTracking, options: map[string]string{"row-tracking.enabled": "TRUE"}},
 		{code: CodeNestedColumns, change: func(s *Schema) { s.Fields = col(types.MapType(types.IntType(), types.IntType())) }},
 		{code: CodeNestedColumns, change: func(s *Schema) { s.Fields = col(types.Type{Kind: types.Variant}) }},

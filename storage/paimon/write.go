@@ -3,6 +3,7 @@ package paimon
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -13,14 +14,13 @@ import (
 	"applier/storage/types"
 )
 
-// DataFileWriter turns rows into data files, one partition at a time. It
-// belongs to one goroutine and reuses its buffers.
+// DataFileWriter turns rows into data files, one partition and bucket at a time.
+// It belongs to one goroutine and reuses its buffers.
 type DataFileWriter struct {
-	t      *Table
-	w      *datafile.Writer
-	target int64
-	now    func() time.Time
-	uuid   func() string
+	t *Table
+	s WriterSettings
+	// An encoder for rows that are new, and one for copies of rows.
+	fresh, copies fileEncoder
 }
 
 // WriterSettings adjust a DataFileWriter.
@@ -35,23 +35,41 @@ type WriterSettings struct {
 	NewUUID func() string
 }
 
+// fileEncoder is a Parquet writer with its columns.
+type fileEncoder struct {
+	*datafile.Writer
+	fields []types.Field
+}
+
 // NewDataFileWriter returns a writer for the table's columns.
 func (t *Table) NewDataFileWriter(s WriterSettings) (*DataFileWriter, error) {
-	w, err := datafile.NewWriter(nil, datafile.WriterOptions{
-		Fields: t.schema.Fields, Compression: t.options.FileCompression, ZstdLevel: t.options.ZstdLevel,
-		RowGroupBytes: t.options.ParquetBlockSize, KeyColumns: s.KeyColumns, Concurrency: s.Concurrency,
-	})
-	if err != nil {
-		return nil, err
-	}
-	target := s.TargetBytes
-	if target == 0 {
-		target = t.options.TargetFileSize
+	if s.TargetBytes == 0 {
+		s.TargetBytes = t.options.TargetFileSize
 	}
 	if s.Now == nil {
 		s.Now = time.Now
 	}
-	return &DataFileWriter{t: t, w: w, target: target, now: s.Now, uuid: s.NewUUID}, nil
+	w := &DataFileWriter{t: t, s: s}
+	return w, w.prepare(&w.fresh, t.schema.Fields, false)
+}
+
+// prepare makes e ready for files with the given columns; keepChars: their values
+// are copies.
+func (w *DataFileWriter) prepare(e *fileEncoder, fields []types.Field, keepChars bool) error {
+	same := func(a, b types.Field) bool { return a.ID == b.ID && a.Type.NotNull == b.Type.NotNull }
+	if e.Writer != nil && slices.EqualFunc(e.fields, fields, same) {
+		return nil
+	}
+	o := &w.t.options
+	wr, err := datafile.NewWriter(nil, datafile.WriterOptions{
+		Fields: fields, Compression: o.FileCompression, ZstdLevel: o.ZstdLevel, RowGroupBytes: o.ParquetBlockSize,
+		KeyColumns: w.s.KeyColumns, Concurrency: w.s.Concurrency, KeepChars: keepChars,
+	})
+	if err != nil {
+		return err
+	}
+	*e = fileEncoder{wr, fields}
+	return nil
 }
 
 // Written is one new data file.
@@ -69,27 +87,31 @@ const rollEvery = 1000
 // bytes, rolling at the target size. Files are built in memory: the caller
 // bounds a batch.
 func (w *DataFileWriter) Write(partition []byte, b *types.Batch, sel []uint32) ([]Written, error) {
+	return w.write(&w.fresh, partition, b, sel)
+}
+
+func (w *DataFileWriter) write(enc *fileEncoder, partition []byte, b *types.Batch, sel []uint32) ([]Written, error) {
 	if len(sel) == 0 {
 		return nil, nil
 	}
 	var out []Written
-	uuid, sequence := w.uuid(), int64(0)
+	uuid, sequence := w.s.NewUUID(), int64(0)
 	for len(sel) > 0 {
 		var buf bytes.Buffer
-		w.w.Reset(&buf)
+		enc.Reset(&buf)
 		n := 0
-		for n < len(sel) && (n == 0 || w.w.Size() < w.target) {
-			step := min(len(sel)-n, w.step(n))
-			if err := w.w.WriteSelected(b, sel[n:n+step]); err != nil {
+		for n < len(sel) && (n == 0 || enc.Size() < w.s.TargetBytes) {
+			step := min(len(sel)-n, w.step(enc, n))
+			if err := enc.WriteSelected(b, sel[n:n+step]); err != nil {
 				return nil, fmt.Errorf("encoding a data file: %w", err)
 			}
 			n += step
 		}
-		info, err := w.w.Close()
+		info, err := enc.Close()
 		if err != nil {
 			return nil, fmt.Errorf("encoding a data file: %w", err)
 		}
-		f, err := w.file(partition, w.t.options.DataName(uuid, len(out)), info)
+		f, err := w.entry(enc.fields, partition, w.t.options.DataName(uuid, len(out)), info)
 		if err != nil {
 			return nil, err
 		}
@@ -108,28 +130,28 @@ func (w *DataFileWriter) Write(partition []byte, b *types.Batch, sel []uint32) (
 
 // step bounds a call by what the target can still hold, so that large batches
 // are handed over in large pieces.
-func (w *DataFileWriter) step(rows int) int {
+func (w *DataFileWriter) step(enc *fileEncoder, rows int) int {
 	if rows == 0 {
 		return rollEvery
 	}
-	perRow := max(1, w.w.Size()/int64(rows))
-	left := (w.target - w.w.Size()) / perRow
+	perRow := max(1, enc.Size()/int64(rows))
+	left := (w.s.TargetBytes - enc.Size()) / perRow
 	return int(min(max(left/2, rollEvery), 1<<20))
 }
 
-// file makes the manifest entry of a new file.
-func (w *DataFileWriter) file(partition []byte, name string, info datafile.Info) (manifest.Entry, error) {
+// entry makes the manifest entry of a new file with the given columns.
+func (w *DataFileWriter) entry(fields []types.Field, partition []byte, name string, info datafile.Info) (manifest.Entry, error) {
 	t := w.t
-	stats := make([]ColumnStats, len(t.schema.Fields))
-	for i, f := range t.schema.Fields {
+	stats := make([]ColumnStats, len(fields))
+	for i, f := range fields {
 		stats[i] = t.options.StatsModeOf(i, f.Name).Apply(f.Type, info.Columns[i])
 	}
-	values, names, err := EncodeStats(t.schema.Fields, stats, t.options.StatsDense)
+	values, names, err := EncodeStats(fields, stats, t.options.StatsDense)
 	if err != nil {
 		return manifest.Entry{}, fmt.Errorf("statistics of a data file: %w", err)
 	}
 	empty := binrow.Empty()
-	created, zero, source := localMillis(w.now()), int64(0), manifest.SourceAppend
+	created, zero, source := localMillis(w.s.Now()), int64(0), manifest.SourceAppend
 	return manifest.Entry{
 		Kind: manifest.Add, Partition: partition, TotalBuckets: manifest.UnawareBuckets,
 		File: manifest.DataFile{

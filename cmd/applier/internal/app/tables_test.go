@@ -5,20 +5,15 @@ import (
 	"testing"
 
 	"applier/merger"
-	"applier/storage/paimon"
 	"applier/storage/types"
 
 	"github.com/stretchr/testify/require"
 )
 
-func TestTableOptions_RefuseContradictions(t *testing.T) {
-	got, err := tableOptions(map[string]string{"bucket": "-1", "snapshot.time-retained": "2 h"})
-	require.NoError(t, err)
-	require.Equal(t, map[string]string{"bucket": "-1", "deletion-vectors.enabled": "true", "snapshot.time-retained": "2 h"}, got)
-	for option, value := range map[string]string{paimon.OptBucket: "4", paimon.OptDeletionVectors: "false"} {
-		_, err := tableOptions(map[string]string{option: value})
-		require.ErrorContains(t, err, "create.options: "+option+" must be ")
-	}
+func TestTableOptions_TheUsersOwnComeFirst(t *testing.T) {
+	require.Equal(t, map[string]string{"bucket": "-1", "deletion-vectors.enabled": "true"}, tableOptions(nil))
+	require.Equal(t, map[string]string{"bucket": "-1", "deletion-vectors.enabled": "false", "snapshot.time-retained": "2 h"},
+		tableOptions(map[string]string{"deletion-vectors.enabled": "false", "snapshot.time-retained": "2 h"}))
 }
 
 func TestOpenTable_CreatesWhatTheConfigurationNames(t *testing.T) {
