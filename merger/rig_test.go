@@ -75,9 +75,11 @@ const rigTopic = "t"
 
 // tableModes are the kinds of tables that a batch must do the same to.
 var tableModes = map[string]map[string]string{
-	"vectors":       {},
-	"wide vectors":  {"deletion-vectors.bitmap64": "true"},
-	"copy on write": {"deletion-vectors.enabled": "false"},
+	"vectors":                {},
+	"wide vectors":           {"deletion-vectors.bitmap64": "true"},
+	"copy on write":          {"deletion-vectors.enabled": "false"},
+	"tracked, vectors":       {"row-tracking.enabled": "true"},
+	"tracked, copy on write": {"row-tracking.enabled": "true", "deletion-vectors.enabled": "false"},
 }
 
 func newRig(t require.TestingT, o rigOptions) *rig {

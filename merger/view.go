@@ -312,10 +312,15 @@ func (v *view) accept(e *manifest.Entry) error {
 		return &Halt{CodeOptions, fmt.Sprintf("data file %s lies outside of the table's folder", e.File.Name)}
 	case e.Bucket != 0 || e.TotalBuckets > 0:
 		return &Halt{CodeOptions, fmt.Sprintf("data file %s is in bucket %d of a bucketed table", e.File.Name, e.Bucket)}
-	case e.File.FirstRowID != nil || e.File.WriteColumns != nil:
+	case !v.table.Options().RowTracking && (e.File.FirstRowID != nil || e.File.WriteColumns != nil):
 		return &Halt{CodeOptions, fmt.Sprintf("data file %s carries row ids or only some columns", e.File.Name)}
 	case e.File.Rows > 1<<31-1:
 		return &Halt{CodeOptions, fmt.Sprintf("data file %s has %d rows, more than a deletion vector can name", e.File.Name, e.File.Rows)}
+	}
+	if v.table.Options().RowTracking {
+		if _, _, err := paimon.RowIDsFrom(&e.File); err != nil {
+			return &Halt{CodeOptions, fmt.Sprintf("%v; row-tracking.enabled can be chosen only when a table is created", err)}
+		}
 	}
 	return nil
 }

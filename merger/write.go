@@ -150,7 +150,7 @@ func (a *Applier) write(ctx context.Context, e Write) (Event, error) {
 	}
 	if e.Batch.Op == "" {
 		at.plan = a.planned
-		if objects, err = a.dataFiles(at, &ch); err != nil {
+		if objects, err = a.dataFiles(ctx, at, &ch); err != nil {
 			return nil, err
 		}
 		if err := failpoint.Hit("commit/data"); err != nil {
@@ -185,6 +185,7 @@ func (a *Applier) write(ctx context.Context, e Write) (Event, error) {
 	if err != nil {
 		return nil, err
 	}
+	at.adopt(at.commit.Added)
 	if got := at.commit.Snapshot.ID; got != e.Target {
 		return nil, fmt.Errorf("the attempt is for snapshot %d, its base leads to %d", e.Target, got)
 	}
@@ -196,6 +197,23 @@ func (a *Applier) write(ctx context.Context, e Write) (Event, error) {
 		return nil, fmt.Errorf("writing the files of snapshot %d: %w", e.Target, err)
 	}
 	return Written{Txn: txn}, failpoint.Hit("commit/stage")
+}
+
+// adopt takes over what the commit has given new files: sequence numbers, row ids.
+func (at *attempt) adopt(added []manifest.Entry) {
+	for i := range at.files {
+		at.files[i].Entry = added[i]
+	}
+	i := len(at.files)
+	if at.plan == nil {
+		return
+	}
+	for _, seg := range at.plan.sortedSegments() {
+		if at.rewritten[seg] != nil {
+			at.rewritten[seg] = &added[i]
+			i++
+		}
+	}
 }
 
 // baseLink returns the snapshot that an attempt is built on; nil for none.
@@ -218,15 +236,31 @@ func operation(p *plan) paimon.Operation {
 	return paimon.OperationMerge
 }
 
-// dataFiles encodes the plan's rows, a partition at a time.
-func (a *Applier) dataFiles(at *attempt, ch *paimon.Changes) ([]objstore.Object, error) {
+// dataFiles encodes the plan's rows, a partition at a time. With row tracking new
+// rows and new versions of old ones are in files apart, for the ids of the former
+// follow from their places and the latter keep theirs.
+func (a *Applier) dataFiles(ctx context.Context, at *attempt, ch *paimon.Changes) ([]objstore.Object, error) {
 	groups, err := a.partitions(at.plan.out)
 	if err != nil {
 		return nil, err
 	}
+	var versions *types.Batch
+	if at.plan.hasOrigins() {
+		ids, err := a.view.rowIDs(ctx, at.plan.origins)
+		if err != nil {
+			return nil, err
+		}
+		versions = paimon.VersionBatch(at.plan.out, ids)
+	}
 	var objects []objstore.Object
 	for _, g := range groups {
-		files, err := a.writer.Write(g.partition, at.plan.out, g.rows)
+		fresh, old := at.plan.split(g.rows)
+		files, err := a.writer.Write(g.partition, at.plan.out, fresh)
+		if err == nil && len(old) > 0 {
+			var more []paimon.Written
+			more, err = a.writer.WriteVersions(g.partition, versions, old)
+			files = append(files, more...)
+		}
 		if err != nil {
 			return nil, err
 		}

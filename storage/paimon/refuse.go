@@ -164,8 +164,8 @@ func (c *refuser) writing() {
 	if _, err := binrow.ParseBucketFunction(o.BucketFunction); err != nil {
 		c.add(CodeBucketFunction, "%s: use bucket-function.type=default", err)
 	}
-	if o.RowTracking {
-		c.add(CodeRowTracking, "row-tracking.enabled is true: row ids are not kept up yet, create the table without it")
+	if o.RowTracking && o.Bucket != -1 {
+		c.add(CodeRowTracking, "row-tracking.enabled is true and bucket=%d: row ids are for tables without buckets, create the table with bucket=-1", o.Bucket)
 	}
 	if len(o.ExternalPaths) > 0 && o.ExternalPathStrategy != "none" {
 		c.add(CodeExternalPaths, "data-file.external-paths is set: files outside of the table are not written, "+

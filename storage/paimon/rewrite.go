@@ -19,7 +19,8 @@ import (
 // The copies are what the table's current schema reads, bit for bit: a NULL stays
 // one whatever default its column has got since (row-level.md D6), CHAR values
 // keep the blanks they have, and a NULL that an older schema allowed stays in a
-// column that is NOT NULL now.
+// column that is NOT NULL now. With row tracking every row takes its id and its
+// sequence number along.
 //
 // The file is streamed into the table's store: one batch and one row group are in
 // memory. Once Rewrite returns nil it is durable, and nothing refers to it. Errors
@@ -53,7 +54,7 @@ func (w *DataFileWriter) rewrite(ctx context.Context, e *manifest.Entry, drop *r
 		return nil, err
 	}
 	defer dst.Abort()
-	info, err := w.copyRows(ctx, src, fields, drop, dst)
+	info, span, err := w.copyRows(ctx, src, fields, drop, dst)
 	if err != nil {
 		return nil, err
 	}
@@ -71,6 +72,9 @@ func (w *DataFileWriter) rewrite(ctx context.Context, e *manifest.Entry, drop *r
 	// The rows take up no more numbers than they did, so that files read in the
 	// order of their sequence numbers stay in order.
 	n.File.MinSequence, n.File.MaxSequence = e.File.MinSequence, e.File.MinSequence+info.Rows-1
+	if w.t.options.RowTracking {
+		n.File.MinSequence, n.File.MaxSequence = span.min, span.max
+	}
 	return &n, nil
 }
 
@@ -87,13 +91,17 @@ func (w *DataFileWriter) copied(ctx context.Context, e *manifest.Entry) (fields 
 		}
 		fields, cols = append(fields, f), append(cols, i)
 	}
+	if w.t.options.RowTracking {
+		fields, cols = append(fields, trackingFields()...), append(cols, RowIDColumn, SequenceColumn)
+	}
 	return fields, cols, nil
 }
 
 // copyRows streams the rows that are not in drop.
-func (w *DataFileWriter) copyRows(ctx context.Context, src *OpenedFile, fields []types.Field, drop *roaring.Bitmap, dst objstore.Writer) (datafile.Info, error) {
+func (w *DataFileWriter) copyRows(ctx context.Context, src *OpenedFile, fields []types.Field, drop *roaring.Bitmap, dst objstore.Writer) (datafile.Info, sequenceSpan, error) {
+	var span sequenceSpan
 	if err := w.prepare(&w.copies, fields, true); err != nil {
-		return datafile.Info{}, err
+		return datafile.Info{}, span, err
 	}
 	w.copies.Reset(dst)
 	gone := drop.Iterator()
@@ -110,10 +118,14 @@ func (w *DataFileWriter) copyRows(ctx context.Context, src *OpenedFile, fields [
 			}
 			sel = append(sel, uint32(i))
 		}
+		if w.t.options.RowTracking {
+			span.add(b.Cols[len(b.Cols)-1], sel)
+		}
 		return w.copies.WriteSelected(b, sel)
 	})
 	if err != nil {
-		return datafile.Info{}, err
+		return datafile.Info{}, span, err
 	}
-	return w.copies.Close()
+	info, err := w.copies.Close()
+	return info, span, err
 }

@@ -13,8 +13,8 @@ import (
 
 // ScanOptions say what to read.
 type ScanOptions struct {
-	// Columns of the table, in the wanted order; nil is all. CountRows counts
-	// without reading any.
+	// Columns of the table, in the wanted order; nil is all of its own. CountRows
+	// counts without reading any.
 	Columns []int
 	// Where are conditions that must all hold.
 	Where []Condition
@@ -150,10 +150,11 @@ func newScanner(t *Table, o ScanOptions) (*scanner, error) {
 	}
 	var fields []types.Field
 	for _, c := range o.Columns {
-		if c < 0 || c >= len(t.schema.Fields) {
-			return nil, fmt.Errorf("column %d of %d", c, len(t.schema.Fields))
+		f, err := t.ColumnField(c)
+		if err != nil {
+			return nil, err
 		}
-		fields = append(fields, t.schema.Fields[c])
+		fields = append(fields, f)
 	}
 	s.out = types.NewBatch(fields)
 	return s, nil

@@ -242,7 +242,7 @@ func TestRefuse_NamesEachReason(t *testing.T) {
 		{code: CodeBuckets, options: map[string]string{"bucket": "4", "bucket-key": "a"}},
 		{code: CodeBuckets, options: map[string]string{"bucket": "-2"}},
 		{code: CodeBucketFunction, options: map[string]string{"bucket-function.type": "iceberg"}},
-		{code: CodeRowTracking, options: map[string]string{"row-tracking.enabled": "TRUE"}},
+		{code: CodeRowTracking, options: map[string]string{"row-tracking.enabled": "TRUE", "bucket": "4", "bucket-key": "a"}},
 		{code: CodeNestedColumns, change: func(s *Schema) { s.Fields = col(types.MapType(types.IntType(), types.IntType())) }},
 		{code: CodeNestedColumns, change: func(s *Schema) { s.Fields = col(types.Type{Kind: types.Variant}) }},
 		{code: CodeComplexDefault, change: func(s *Schema) {

@@ -19,8 +19,9 @@ import (
 type DataFileWriter struct {
 	t *Table
 	s WriterSettings
-	// An encoder for rows that are new, and one for copies of rows.
-	fresh, copies fileEncoder
+	// Encoders for rows that are new, for new versions of rows whose ids are kept,
+	// and for copies of rows.
+	fresh, versions, copies fileEncoder
 }
 
 // WriterSettings adjust a DataFileWriter.
@@ -90,6 +91,15 @@ func (w *DataFileWriter) Write(partition []byte, b *types.Batch, sel []uint32) (
 	return w.write(&w.fresh, partition, b, sel)
 }
 
+// WriteVersions is Write for new versions of rows that the table had before, in a
+// table with row tracking: b is a VersionBatch, with the ids that the rows keep.
+func (w *DataFileWriter) WriteVersions(partition []byte, b *types.Batch, sel []uint32) ([]Written, error) {
+	if err := w.prepare(&w.versions, append(slices.Clip(w.t.schema.Fields), trackingFields()...), false); err != nil {
+		return nil, err
+	}
+	return w.write(&w.versions, partition, b, sel)
+}
+
 func (w *DataFileWriter) write(enc *fileEncoder, partition []byte, b *types.Batch, sel []uint32) ([]Written, error) {
 	if len(sel) == 0 {
 		return nil, nil
@@ -115,9 +125,11 @@ func (w *DataFileWriter) write(enc *fileEncoder, partition []byte, b *types.Batc
 		if err != nil {
 			return nil, err
 		}
-		// One counter a writer, from 0 (paimon-format.md §8.4).
-		f.File.MinSequence, f.File.MaxSequence = sequence, sequence+info.Rows-1
-		sequence += info.Rows
+		if !w.t.options.RowTracking { // there the commit gives sequence numbers
+			// One counter a writer, from 0 (paimon-format.md §8.4).
+			f.File.MinSequence, f.File.MaxSequence = sequence, sequence+info.Rows-1
+			sequence += info.Rows
+		}
 		key, err := w.t.paths.Data(&f)
 		if err != nil {
 			return nil, err
@@ -146,6 +158,16 @@ func (w *DataFileWriter) entry(fields []types.Field, partition []byte, name stri
 	for i, f := range fields {
 		stats[i] = t.options.StatsModeOf(i, f.Name).Apply(f.Type, info.Columns[i])
 	}
+	var columns []string
+	if own := len(t.schema.Fields); len(fields) > own {
+		for _, f := range fields {
+			columns = append(columns, f.Name)
+		}
+		// pypaimon finds statistics by the names of the table's own columns only.
+		for i := range stats[own:] {
+			stats[own+i] = ColumnStats{None: true}
+		}
+	}
 	values, names, err := EncodeStats(fields, stats, t.options.StatsDense)
 	if err != nil {
 		return manifest.Entry{}, fmt.Errorf("statistics of a data file: %w", err)
@@ -158,7 +180,7 @@ func (w *DataFileWriter) entry(fields []types.Field, partition []byte, name stri
 			Name: name, Size: info.Bytes, Rows: info.Rows, MinKey: empty, MaxKey: empty,
 			KeyStats:   manifest.Stats{Min: empty, Max: empty, NullCounts: []int64{}},
 			ValueStats: values, StatsColumns: names, SchemaID: t.schema.ID,
-			ExtraFiles: []string{}, CreationTime: &created, DeleteRows: &zero, Source: &source,
+			ExtraFiles: []string{}, CreationTime: &created, DeleteRows: &zero, Source: &source, WriteColumns: columns,
 		},
 	}, nil
 }
