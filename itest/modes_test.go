@@ -3,8 +3,10 @@
 package itest
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,8 +31,15 @@ func tableModes() []tableMode {
 		{name: "wide vectors", options: map[string]string{"bucket": "-1", "deletion-vectors.enabled": "true", "deletion-vectors.bitmap64": "true"}, blind: []string{"pypaimon"}},
 		{name: "copy on write", options: map[string]string{"bucket": "-1"}},
 		{name: "copy on write, partitioned", options: map[string]string{"bucket": "-1"}, partitioned: true},
+		{
+			name: "row tracking, vectors", options: map[string]string{"bucket": "-1", "row-tracking.enabled": "true", "deletion-vectors.enabled": "true"},
+			blind: []string{"paimon-rust"}, partitioned: true,
+		},
+		{name: "row tracking, copy on write", options: map[string]string{"bucket": "-1", "row-tracking.enabled": "true"}, blind: []string{"paimon-rust"}},
 	}
 }
+
+func (m tableMode) tracked() bool { return m.options["row-tracking.enabled"] == "true" }
 
 // judges are all readers that can read the mode's tables.
 func (m tableMode) judges(t *testing.T) []harness.Judge {
@@ -70,6 +79,7 @@ func changeInTurns(t *testing.T, mode tableMode, seed uint64) {
 	m, rnd := newModel([]string{"id", "p", "v"}, []string{"id"}), rand.New(rand.NewPCG(seed, 1))
 	p := r.start()
 	commits := 0
+	ids := newIDs()
 	ours := func() {
 		for range 2 {
 			seen := map[int]bool{}
@@ -92,6 +102,9 @@ func changeInTurns(t *testing.T, mode tableMode, seed uint64) {
 			r.kafka.Produce(t, batch...)
 			r.waitApplied(p)
 			r.holds(m)
+			if mode.tracked() {
+				ids.ours(t, r, seen)
+			}
 			commits++
 		}
 	}
@@ -99,6 +112,9 @@ func changeInTurns(t *testing.T, mode tableMode, seed uint64) {
 		do(t, java, r.ref(), w)
 		change()
 		r.holds(m)
+		if mode.tracked() {
+			ids.theirs(t, r)
+		}
 		ours()
 	}
 	ours()
@@ -123,6 +139,80 @@ func changeInTurns(t *testing.T, mode tableMode, seed uint64) {
 	foreign(harness.CompactFull(), func() {})
 	harness.MustStop(t, p)
 	t.Logf("%d snapshots", len(snapshotIDs(r.ref())))
+}
+
+// ids are the hidden columns of a table with row tracking, by key.
+type ids struct {
+	last map[string]hidden
+	used map[int64]bool
+}
+
+type hidden struct {
+	ID       json.RawMessage `json:"id"`
+	RowID    int64           `json:"_ROW_ID"`
+	Sequence int64           `json:"_SEQUENCE_NUMBER"`
+	V        json.RawMessage `json:"v"`
+}
+
+func newIDs() *ids { return &ids{last: map[string]hidden{}, used: map[int64]bool{}} }
+
+// read takes the columns from Java, which must agree with ourselves.
+func (x *ids) read(t *testing.T, r *rig) map[string]hidden {
+	t.Helper()
+	q := harness.Query{Columns: []string{"id", "v", "_ROW_ID", "_SEQUENCE_NUMBER"}}
+	tracking := r.ref()
+	tracking.Table += "$row_tracking"
+	theirs, err := harness.Java(t).Read(t.Context(), tracking, q)
+	require.NoError(t, err)
+	ours, err := cat(t).Read(t.Context(), r.ref(), q)
+	require.NoError(t, err)
+	require.Empty(t, harness.DiffRows("java", theirs.Texts(), "applier", ours.Texts()))
+	out, seen := map[string]hidden{}, map[int64]bool{}
+	for _, text := range theirs.Texts() {
+		var h hidden
+		require.NoError(t, json.Unmarshal([]byte(text), &h))
+		require.False(t, seen[h.RowID], "row id %d twice", h.RowID)
+		seen[h.RowID] = true
+		out[string(h.ID)] = h
+	}
+	return out
+}
+
+// theirs follows a change of Java's: rows keep their ids.
+func (x *ids) theirs(t *testing.T, r *rig) {
+	t.Helper()
+	now := x.read(t, r)
+	for k, h := range now {
+		if old, there := x.last[k]; there {
+			require.Equal(t, old.RowID, h.RowID, "key %s", k)
+		}
+		x.used[h.RowID] = true
+	}
+	x.last = now
+}
+
+// ours follows a batch of ours, of at most one change a key.
+func (x *ids) ours(t *testing.T, r *rig, changed map[int]bool) {
+	t.Helper()
+	now := x.read(t, r)
+	snapshots := snapshotIDs(r.ref())
+	for k, h := range now {
+		old, there := x.last[k]
+		id, err := strconv.Atoi(k)
+		require.NoError(t, err)
+		switch {
+		case !there:
+			require.False(t, x.used[h.RowID], "key %s got row id %d, which was given before", k, h.RowID)
+		case changed[id]:
+			require.Equal(t, old.RowID, h.RowID, "key %s keeps its id", k)
+			require.Greater(t, h.Sequence, old.Sequence)
+		default:
+			require.Equal(t, old, h)
+		}
+		require.LessOrEqual(t, h.Sequence, snapshots[len(snapshots)-1])
+		x.used[h.RowID] = true
+	}
+	x.last = now
 }
 
 func modeRow(id, partition, version int) string {

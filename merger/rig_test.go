@@ -78,6 +78,8 @@ var tableModes = map[string]map[string]string{
 	"vectors":                {},
 	"wide vectors":           {"deletion-vectors.bitmap64": "true"},
 	"copy on write":          {"deletion-vectors.enabled": "false"},
+	"buckets, vectors":       {"bucket": "3", "bucket-key": "k"},
+	"buckets, copy on write": {"bucket": "3", "bucket-key": "k", "deletion-vectors.enabled": "false"},
 	"tracked, vectors":       {"row-tracking.enabled": "true"},
 	"tracked, copy on write": {"row-tracking.enabled": "true", "deletion-vectors.enabled": "false"},
 }
@@ -236,12 +238,20 @@ func (r *rig) foreign(rows ...[]types.Datum) {
 	}
 	w, err := r.table.NewDataFileWriter(paimon.WriterSettings{Now: r.clock, NewUUID: r.uuid})
 	require.NoError(r.t, err)
-	groups, err := (&Applier{table: r.table}).partitions(b)
+	groups, err := groupTargets(r.table, b)
 	require.NoError(r.t, err)
+	files, err := r.table.Files(ctx, r.latest(), nil)
+	require.NoError(r.t, err)
+	states := paimon.NewBucketStates(files)
 	var ch paimon.Changes
 	var objects []objstore.Object
 	for _, g := range groups {
-		files, err := w.Write(g.partition, b, g.rows)
+		to, err := states.Target(r.table, paimon.BucketKey{Partition: string(g.target.Partition), Bucket: g.target.Bucket})
+		require.NoError(r.t, err)
+		if r.table.Buckets() == 0 {
+			to.Sequence = 0
+		}
+		files, err := w.WriteTo(to, b, g.rows)
 		require.NoError(r.t, err)
 		for _, f := range files {
 			ch.Add = append(ch.Add, f.Entry)

@@ -48,6 +48,7 @@ type view struct {
 	// duplicates counts foreign rows whose key the table already had.
 	duplicates int64
 	rebuilt    func(rows int64)
+	buckets    knownBuckets
 	// counted are the figures of the snapshot figuresOf.
 	counted   Figures
 	figuresOf SnapRef
@@ -310,8 +311,8 @@ func (v *view) accept(e *manifest.Entry) error {
 		return &Halt{CodeSchema, fmt.Sprintf("data file %s was written with schema %d, this pipeline was started with schema %d; restart it to use the new one", e.File.Name, e.File.SchemaID, v.table.Schema().ID)}
 	case e.File.ExternalPath != nil:
 		return &Halt{CodeOptions, fmt.Sprintf("data file %s lies outside of the table's folder", e.File.Name)}
-	case e.Bucket != 0 || e.TotalBuckets > 0:
-		return &Halt{CodeOptions, fmt.Sprintf("data file %s is in bucket %d of a bucketed table", e.File.Name, e.Bucket)}
+	case (e.TotalBuckets > 0) != (v.table.Buckets() > 0):
+		return &Halt{CodeOptions, fmt.Sprintf("data file %s is in bucket %d of %d, the table's option bucket says %d", e.File.Name, e.Bucket, e.TotalBuckets, v.table.Options().Bucket)}
 	case !v.table.Options().RowTracking && (e.File.FirstRowID != nil || e.File.WriteColumns != nil):
 		return &Halt{CodeOptions, fmt.Sprintf("data file %s carries row ids or only some columns", e.File.Name)}
 	case e.File.Rows > 1<<31-1:

@@ -2,6 +2,7 @@ package merger
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -19,6 +20,7 @@ import (
 
 // attempt is what one try to commit a batch has made: nil fields were not needed.
 type attempt struct {
+	base    SnapRef
 	plan    *plan
 	files   []paimon.Written
 	vectors map[uint32]*roaring.Bitmap // new whole vectors by segment; nil: the file goes
@@ -136,7 +138,7 @@ func (a *Applier) verifySample(ctx context.Context, p *plan) error {
 // own bytes. All files of an attempt are written side by side; none is ever
 // deleted here, whatever becomes of the attempt.
 func (a *Applier) write(ctx context.Context, e Write) (Event, error) {
-	at := &attempt{}
+	at := &attempt{base: e.Base}
 	a.attempt = at
 	var objects []objstore.Object
 	ch := paimon.Changes{}
@@ -150,7 +152,7 @@ func (a *Applier) write(ctx context.Context, e Write) (Event, error) {
 	}
 	if e.Batch.Op == "" {
 		at.plan = a.planned
-		if objects, err = a.dataFiles(ctx, at, &ch); err != nil {
+		if objects, err = a.dataFiles(ctx, at, base, &ch); err != nil {
 			return nil, err
 		}
 		if err := failpoint.Hit("commit/data"); err != nil {
@@ -239,8 +241,8 @@ func operation(p *plan) paimon.Operation {
 // dataFiles encodes the plan's rows, a partition at a time. With row tracking new
 // rows and new versions of old ones are in files apart, for the ids of the former
 // follow from their places and the latter keep theirs.
-func (a *Applier) dataFiles(ctx context.Context, at *attempt, ch *paimon.Changes) ([]objstore.Object, error) {
-	groups, err := a.partitions(at.plan.out)
+func (a *Applier) dataFiles(ctx context.Context, at *attempt, base *paimon.State, ch *paimon.Changes) ([]objstore.Object, error) {
+	groups, err := a.targets(ctx, at.plan.out, base)
 	if err != nil {
 		return nil, err
 	}
@@ -255,10 +257,10 @@ func (a *Applier) dataFiles(ctx context.Context, at *attempt, ch *paimon.Changes
 	var objects []objstore.Object
 	for _, g := range groups {
 		fresh, old := at.plan.split(g.rows)
-		files, err := a.writer.Write(g.partition, at.plan.out, fresh)
+		files, err := a.writer.WriteTo(g.target, at.plan.out, fresh)
 		if err == nil && len(old) > 0 {
 			var more []paimon.Written
-			more, err = a.writer.WriteVersions(g.partition, versions, old)
+			more, err = a.writer.WriteVersions(g.target, versions, old)
 			files = append(files, more...)
 		}
 		if err != nil {
@@ -274,40 +276,65 @@ func (a *Applier) dataFiles(ctx context.Context, at *attempt, ch *paimon.Changes
 	return objects, nil
 }
 
-// partitionRows are the rows of a batch that belong to one partition.
-type partitionRows struct {
-	partition []byte
-	rows      []uint32
+// targetRows are the rows of a batch that belong to one partition and bucket.
+type targetRows struct {
+	target paimon.Target
+	rows   []uint32
 }
 
-// partitions groups rows by their partition row's bytes, in first-seen order.
-func (a *Applier) partitions(out *types.Batch) ([]*partitionRows, error) {
+// targets groups rows by partition and bucket, and says where in their buckets
+// their files go.
+func (a *Applier) targets(ctx context.Context, out *types.Batch, base *paimon.State) ([]*targetRows, error) {
+	groups, err := groupTargets(a.table, out)
+	if err != nil || a.table.Buckets() == 0 || len(groups) == 0 {
+		return groups, err
+	}
+	states, err := a.view.bucketStates(ctx, base)
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range groups {
+		if g.target, err = states.Target(a.table, paimon.BucketKey{Partition: string(g.target.Partition), Bucket: g.target.Bucket}); err != nil {
+			return nil, err
+		}
+	}
+	return groups, nil
+}
+
+// groupTargets groups rows by their partition row's bytes and bucket, in
+// first-seen order.
+func groupTargets(t *paimon.Table, out *types.Batch) ([]*targetRows, error) {
 	n := out.Len()
 	if n == 0 {
 		return nil, nil
 	}
-	if len(a.table.Schema().PartitionKeys) == 0 {
-		p, err := a.table.PartitionOf(out, 0)
+	if len(t.Schema().PartitionKeys) == 0 && t.Buckets() == 0 {
+		p, err := t.PartitionOf(out, 0)
 		if err != nil {
 			return nil, err
 		}
-		g := &partitionRows{partition: p, rows: make([]uint32, n)}
+		g := &targetRows{target: paimon.Target{Partition: p}, rows: make([]uint32, n)}
 		for i := range g.rows {
 			g.rows[i] = uint32(i)
 		}
-		return []*partitionRows{g}, nil
+		return []*targetRows{g}, nil
 	}
-	var groups []*partitionRows
-	known := map[string]*partitionRows{}
+	var groups []*targetRows
+	known := map[paimon.BucketKey]*targetRows{}
+	var p []byte
 	for i := range n {
-		p, err := a.table.PartitionOf(out, i)
+		var err error
+		if p, err = t.AppendPartition(p[:0], out, i); err != nil {
+			return nil, err
+		}
+		bucket, err := t.BucketOf(out, i)
 		if err != nil {
 			return nil, err
 		}
-		g := known[string(p)]
+		g := known[paimon.BucketKey{Partition: string(p), Bucket: bucket}]
 		if g == nil {
-			g = &partitionRows{partition: p}
-			known[string(p)] = g
+			g = &targetRows{target: paimon.Target{Partition: slices.Clone(p), Bucket: bucket}}
+			known[paimon.BucketKey{Partition: string(p), Bucket: bucket}] = g
 			groups = append(groups, g)
 		}
 		g.rows = append(g.rows, uint32(i))
@@ -319,11 +346,18 @@ func (a *Applier) partitions(out *types.Batch) ([]*partitionRows, error) {
 // no live row left goes altogether.
 func (a *Applier) vectorFiles(at *attempt, base *paimon.State, ch *paimon.Changes) error {
 	at.vectors = map[uint32]*roaring.Bitmap{}
+	refs, err := a.table.LiveVectors(base.Index)
+	if err != nil {
+		return err
+	}
 	var changes []paimon.VectorChange
 	for _, seg := range at.plan.sortedSegments() {
 		f := a.view.bySeg[seg]
 		if f == nil {
 			return &Halt{CodeMismatch, fmt.Sprintf("the index names a data file (segment %d) that is not live", seg)}
+		}
+		if err := a.derived(f, refs); err != nil {
+			return err
 		}
 		m := roaring.New()
 		if f.vector != nil {
@@ -348,19 +382,32 @@ func (a *Applier) vectorFiles(at *attempt, base *paimon.State, ch *paimon.Change
 	if len(changes) == 0 {
 		return nil
 	}
-	var err error
-	ch.Index, err = a.table.BuildVectors(base, changes, a.unchanged, a.set.UUID)
+	// The other vectors of an index file are written again as they are.
+	unchanged := func(k paimon.FileKey) (*roaring.Bitmap, error) {
+		f := a.view.files[k]
+		if f == nil || f.vector == nil {
+			return nil, a.strayVector(k)
+		}
+		return f.vector, a.derived(f, refs)
+	}
+	ch.Index, err = a.table.BuildVectors(base, changes, unchanged, a.set.UUID)
 	return err
 }
 
-// unchanged returns the vector of a file that shares an index file with a
-// changed one.
-func (a *Applier) unchanged(k paimon.FileKey) (*roaring.Bitmap, error) {
-	f := a.view.files[k]
-	if f == nil || f.vector == nil {
-		return nil, a.strayVector(k)
+// errMoved: what we know is not what the attempt is to be built on.
+var errMoved = errors.New("a deletion vector has moved since it was read")
+
+// derived compares the vector that we go on from with the one the attempt is built
+// on, in every attempt: in a bucket, where Java checks nothing, a new index file
+// replaces whatever is there, deletes of others included (paimon-format.md §7.7). If
+// it has moved the attempt fails, and the next one starts from the table.
+func (a *Applier) derived(f *dataFile, refs map[paimon.FileKey]paimon.VectorRef) error {
+	k := paimon.KeyOf(&f.entry)
+	if ref, has := refs[k]; has != (f.vector != nil) || has && !ref.Same(f.ref) {
+		a.view.drop()
+		return fmt.Errorf("data file %s: %w", k.Name, errMoved)
 	}
-	return f.vector, nil
+	return nil
 }
 
 // record makes the position record of an attempt.
@@ -385,8 +432,11 @@ func (a *Applier) advance(at *attempt) error {
 	ref := SnapRef{c.Snapshot.ID, c.Snapshot.UUID}
 	a.chain.forget(ref.ID + 1)
 	a.view.durable = ref
+	a.view.bucketsCommitted(ref, at)
 	if a.view.enc == nil || at.plan == nil {
-		if a.view.state != nil {
+		// An empty commit may stand on snapshots of others that the view has not
+		// followed yet: then it stays behind, for sync to bring it forward.
+		if a.view.state != nil && a.view.ref == at.base {
 			a.view.ref, a.view.state = ref, c.State
 		}
 		return nil

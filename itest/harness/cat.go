@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 )
 
 // Cat is our own reader as a judge: the command `applier cat` in a process.
@@ -18,12 +19,15 @@ type Cat struct{ Binary string }
 func (c Cat) Name() string { return "applier" }
 
 func (c Cat) run(ctx context.Context, ref Ref, q Query, each func(row []byte)) error {
-	if len(q.Where) > 0 || len(q.Columns) > 0 || q.Tag != "" {
-		return fmt.Errorf("applier cat: conditions, columns and tags are not supported here")
+	if len(q.Where) > 0 || q.Tag != "" {
+		return fmt.Errorf("applier cat: conditions and tags are not supported here")
 	}
 	args := []string{"cat", ref.Table, "--warehouse", ref.Warehouse, "--format", "jsonl"}
 	if q.Snapshot != 0 {
 		args = append(args, "--snapshot", fmt.Sprint(q.Snapshot))
+	}
+	if len(q.Columns) > 0 {
+		args = append(args, "--columns", strings.Join(q.Columns, ","))
 	}
 	cmd := exec.CommandContext(ctx, c.Binary, args...)
 	cmd.SysProcAttr = childAttr()

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"applier/storage/paimon/binrow"
 	"applier/storage/types"
 )
 
@@ -158,12 +157,7 @@ func (c *refuser) writing() {
 	if o.Branch != "main" {
 		c.add(CodeBranch, "branch is %q: only the main branch is written", o.Branch)
 	}
-	if o.Bucket != -1 {
-		c.add(CodeBuckets, "it has bucket=%d: buckets are not written yet, create the table with bucket=-1", o.Bucket)
-	}
-	if _, err := binrow.ParseBucketFunction(o.BucketFunction); err != nil {
-		c.add(CodeBucketFunction, "%s: use bucket-function.type=default", err)
-	}
+	c.refuseBuckets()
 	if o.RowTracking && o.Bucket != -1 {
 		c.add(CodeRowTracking, "row-tracking.enabled is true and bucket=%d: row ids are for tables without buckets, create the table with bucket=-1", o.Bucket)
 	}

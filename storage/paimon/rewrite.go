@@ -64,11 +64,11 @@ func (w *DataFileWriter) rewrite(ctx context.Context, e *manifest.Entry, drop *r
 	if err := dst.Close(); err != nil {
 		return nil, err
 	}
-	n, err := w.entry(fields, e.Partition, place.File.Name, info)
+	n, err := w.entry(fields, Target{Partition: e.Partition, Bucket: e.Bucket}, place.File.Name, info)
 	if err != nil {
 		return nil, err
 	}
-	n.Bucket, n.TotalBuckets = e.Bucket, e.TotalBuckets
+	n.TotalBuckets = e.TotalBuckets
 	// The rows take up no more numbers than they did, so that files read in the
 	// order of their sequence numbers stay in order.
 	n.File.MinSequence, n.File.MaxSequence = e.File.MinSequence, e.File.MinSequence+info.Rows-1

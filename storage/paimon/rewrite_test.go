@@ -181,7 +181,7 @@ func (f *fixture) foreignFile(fields []types.Field, b *types.Batch) manifest.Ent
 	require.NoError(f.t, err)
 	p, err := f.tab.PartitionOf(b, 0)
 	require.NoError(f.t, err)
-	e, err := dw.entry(f.tab.schema.Fields, p, f.tab.options.DataName(f.uuid(), 0), info)
+	e, err := dw.entry(f.tab.schema.Fields, Target{Partition: p}, f.tab.options.DataName(f.uuid(), 0), info)
 	require.NoError(f.t, err)
 	key, err := f.tab.paths.Data(&e)
 	require.NoError(f.t, err)

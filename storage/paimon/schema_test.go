@@ -239,7 +239,7 @@ func TestRefuse_NamesEachReason(t *testing.T) {
 		{code: CodePartitionType, reading: true, change: func(s *Schema) { s.Fields, s.PartitionKeys = col(types.BytesType()), []string{"c"} }},
 		{code: CodeFallbackBranch, reading: true, options: map[string]string{"scan.fallback-branch": "b"}},
 		{code: CodeBranch, options: map[string]string{"branch": "b"}},
-		{code: CodeBuckets, options: map[string]string{"bucket": "4", "bucket-key": "a"}},
+		{code: CodeBuckets, options: map[string]string{"bucket": "4"}},
 		{code: CodeBuckets, options: map[string]string{"bucket": "-2"}},
 		{code: CodeBucketFunction, options: map[string]string{"bucket-function.type": "iceberg"}},
 		{code: CodeRowTracking, options: map[string]string{"row-tracking.enabled": "TRUE", "bucket": "4", "bucket-key": "a"}},

@@ -46,7 +46,7 @@ func (f *fixture) versions(ids []int64, rows ...[]types.Datum) manifest.Entry {
 	}
 	p, err := f.tab.PartitionOf(b, 0)
 	require.NoError(f.t, err)
-	files, err := w.WriteVersions(p, VersionBatch(b, ids), sel)
+	files, err := w.WriteVersions(Target{Partition: p}, VersionBatch(b, ids), sel)
 	require.NoError(f.t, err)
 	require.Len(f.t, files, 1)
 	require.NoError(f.t, f.bucket.PutAll(bg, []objstore.Object{files[0].Object}))

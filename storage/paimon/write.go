@@ -84,28 +84,33 @@ type Written struct {
 // (Java: 1000).
 const rollEvery = 1000
 
-// Write encodes the rows sel of b into files of a partition, given by its row
-// bytes, rolling at the target size. Files are built in memory: the caller
-// bounds a batch.
+// Write is WriteTo for a partition, given by its row bytes, of a table without
+// buckets.
 func (w *DataFileWriter) Write(partition []byte, b *types.Batch, sel []uint32) ([]Written, error) {
-	return w.write(&w.fresh, partition, b, sel)
+	return w.WriteTo(Target{Partition: partition}, b, sel)
 }
 
-// WriteVersions is Write for new versions of rows that the table had before, in a
+// WriteTo encodes the rows sel of b, which belong there, into files, rolling at
+// the target size. Files are built in memory: the caller bounds a batch.
+func (w *DataFileWriter) WriteTo(to Target, b *types.Batch, sel []uint32) ([]Written, error) {
+	return w.write(&w.fresh, to, b, sel)
+}
+
+// WriteVersions is WriteTo for new versions of rows that the table had before, in a
 // table with row tracking: b is a VersionBatch, with the ids that the rows keep.
-func (w *DataFileWriter) WriteVersions(partition []byte, b *types.Batch, sel []uint32) ([]Written, error) {
+func (w *DataFileWriter) WriteVersions(to Target, b *types.Batch, sel []uint32) ([]Written, error) {
 	if err := w.prepare(&w.versions, append(slices.Clip(w.t.schema.Fields), trackingFields()...), false); err != nil {
 		return nil, err
 	}
-	return w.write(&w.versions, partition, b, sel)
+	return w.write(&w.versions, to, b, sel)
 }
 
-func (w *DataFileWriter) write(enc *fileEncoder, partition []byte, b *types.Batch, sel []uint32) ([]Written, error) {
+func (w *DataFileWriter) write(enc *fileEncoder, to Target, b *types.Batch, sel []uint32) ([]Written, error) {
 	if len(sel) == 0 {
 		return nil, nil
 	}
 	var out []Written
-	uuid, sequence := w.s.NewUUID(), int64(0)
+	uuid, sequence := w.s.NewUUID(), to.Sequence
 	for len(sel) > 0 {
 		var buf bytes.Buffer
 		enc.Reset(&buf)
@@ -121,12 +126,12 @@ func (w *DataFileWriter) write(enc *fileEncoder, partition []byte, b *types.Batc
 		if err != nil {
 			return nil, fmt.Errorf("encoding a data file: %w", err)
 		}
-		f, err := w.entry(enc.fields, partition, w.t.options.DataName(uuid, len(out)), info)
+		f, err := w.entry(enc.fields, to, w.t.options.DataName(uuid, len(out)), info)
 		if err != nil {
 			return nil, err
 		}
 		if !w.t.options.RowTracking { // there the commit gives sequence numbers
-			// One counter a writer, from 0 (paimon-format.md §8.4).
+			// One counter a writer (paimon-format.md §8.4).
 			f.File.MinSequence, f.File.MaxSequence = sequence, sequence+info.Rows-1
 			sequence += info.Rows
 		}
@@ -152,7 +157,7 @@ func (w *DataFileWriter) step(enc *fileEncoder, rows int) int {
 }
 
 // entry makes the manifest entry of a new file with the given columns.
-func (w *DataFileWriter) entry(fields []types.Field, partition []byte, name string, info datafile.Info) (manifest.Entry, error) {
+func (w *DataFileWriter) entry(fields []types.Field, to Target, name string, info datafile.Info) (manifest.Entry, error) {
 	t := w.t
 	stats := make([]ColumnStats, len(fields))
 	for i, f := range fields {
@@ -175,7 +180,7 @@ func (w *DataFileWriter) entry(fields []types.Field, partition []byte, name stri
 	empty := binrow.Empty()
 	created, zero, source := localMillis(w.s.Now()), int64(0), manifest.SourceAppend
 	return manifest.Entry{
-		Kind: manifest.Add, Partition: partition, TotalBuckets: manifest.UnawareBuckets,
+		Kind: manifest.Add, Partition: to.Partition, Bucket: to.Bucket, TotalBuckets: t.totalBuckets(),
 		File: manifest.DataFile{
 			Name: name, Size: info.Bytes, Rows: info.Rows, MinKey: empty, MaxKey: empty,
 			KeyStats:   manifest.Stats{Min: empty, Max: empty, NullCounts: []int64{}},
