@@ -72,7 +72,7 @@ func TestLook_RefusesWhatItMustNotBuildOn(t *testing.T) {
 		{"a new schema", func(t *testing.T, r *rig) { r.alter(t, nil) }, CodeSchema, "number 1 now, the pipeline started with 0; restart"},
 		{"an option we do not write", func(t *testing.T, r *rig) {
 			r.alter(t, map[string]string{"changelog-producer": "lookup"})
-		}, CodeOptions, "deletion-vectors"},
+		}, CodeOptions, "changelog-producer"},
 		{"a copy", func(t *testing.T, r *rig) {
 			r.edit(3, func(m map[string]any) { r.editRecord(m, func(rec *Record) { rec.Table = "other" }) })
 		}, CodeClone, "snapshot 3 was written for another table"},
