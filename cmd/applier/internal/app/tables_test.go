@@ -16,6 +16,24 @@ func TestTableOptions_TheUsersOwnComeFirst(t *testing.T) {
 		tableOptions(map[string]string{"deletion-vectors.enabled": "false", "snapshot.time-retained": "2 h"}))
 }
 
+func TestOpenTable_CreatesTablesOfEveryMode(t *testing.T) {
+	for _, options := range []string{
+		"deletion-vectors.enabled: false", `deletion-vectors.bitmap64: "true"`, "row-tracking.enabled: true",
+		"row-tracking.enabled: true, deletion-vectors.enabled: false", "bucket: 4, bucket-key: id",
+		`bucket: 4, bucket-key: "note,id", deletion-vectors.enabled: false`,
+	} {
+		w := newWorld(t, "    key: [id]\n    create:\n      types: { note: STRING, id: BIGINT }\n      options: { "+options+" }\n")
+		table, err := openTable(testContext(t), w.catalog(), w.pipe(), w.kafka(), discard())
+		require.NoError(t, err, options)
+		for k, v := range w.pipe().Create.Options {
+			require.Equal(t, v, table.Schema().Options[k])
+		}
+	}
+	w := newWorld(t, "    key: [id]\n    create:\n      types: { id: BIGINT }\n      options: { bucket: 4, bucket-key: id, row-tracking.enabled: true }\n")
+	_, err := openTable(testContext(t), w.catalog(), w.pipe(), w.kafka(), discard())
+	require.ErrorContains(t, err, "row ids are for tables without buckets")
+}
+
 func TestOpenTable_CreatesWhatTheConfigurationNames(t *testing.T) {
 	w := newWorld(t, "    key: [id, day]\n    apply: soft_delete\n    create:\n      partition_by: [day]\n      types: { note: STRING, day: STRING, id: BIGINT }\n")
 	ctx := testContext(t)
