@@ -382,3 +382,41 @@ func (r *rig) checkIndex() {
 	}
 	require.Len(r.t, seen, rows)
 }
+
+// checkBuckets: every row lies in the bucket that its key says, files of a bucket
+// do not overlap in their sequence numbers, and a bucket has one index file.
+func (r *rig) checkBuckets() {
+	if r.table.Buckets() == 0 {
+		return
+	}
+	ctx, st := context.Background(), r.latest()
+	files, err := r.table.Files(ctx, st, nil)
+	require.NoError(r.t, err)
+	var cols []int
+	for c := range r.table.Schema().Fields {
+		cols = append(cols, c)
+	}
+	spans := map[paimon.BucketKey][][2]int64{}
+	for i := range files {
+		e := &files[i]
+		k := paimon.BucketKey{Partition: string(e.Partition), Bucket: e.Bucket}
+		for _, s := range spans[k] {
+			require.True(r.t, e.File.MaxSequence < s[0] || e.File.MinSequence > s[1], "sequence numbers %d to %d beside %v", e.File.MinSequence, e.File.MaxSequence, s)
+		}
+		spans[k] = append(spans[k], [2]int64{e.File.MinSequence, e.File.MaxSequence})
+		require.NoError(r.t, r.table.ReadFile(ctx, e, cols, func(_ int64, b *types.Batch) error {
+			for j := range b.Len() {
+				bucket, err := r.table.BucketOf(b, j)
+				require.NoError(r.t, err)
+				require.Equal(r.t, bucket, e.Bucket)
+			}
+			return nil
+		}))
+	}
+	seen := map[paimon.BucketKey]bool{}
+	for i := range st.Index {
+		k := paimon.BucketKey{Partition: string(st.Index[i].Partition), Bucket: st.Index[i].Bucket}
+		require.False(r.t, seen[k], "two index files of bucket %d", k.Bucket)
+		seen[k] = true
+	}
+}

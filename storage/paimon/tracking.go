@@ -172,6 +172,10 @@ func groupByPartition(entries []manifest.Entry) []manifest.Entry {
 // got its first snapshot: rows before would have no ids, or lose them.
 func (t *Table) checkTracking(ctx context.Context, base *State) error {
 	p := base.Snapshot
+	if p != nil && t.options.RowTracking && p.NextRowID == nil {
+		return &Refusal{[]Reason{{CodeRowTracking, fmt.Sprintf("snapshot %d does not say which row ids are given: "+
+			"it was written by a Paimon before 1.3, which does not know row tracking; roll the table back to the snapshot before", p.ID)}}}
+	}
 	if p == nil || p.SchemaID == t.schema.ID {
 		return nil
 	}

@@ -155,6 +155,33 @@ func TestRowTracking_RefusesWhatHasNoIDs(t *testing.T) {
 	require.Equal(t, []string{"0 1 1"}, f.trackedRows())
 }
 
+// Java's second file of a large INSERT has sequence numbers of its own (row-level.md
+// §5.3); all of ours have the snapshot's.
+func TestRowTracking_EveryFileOfALargeInsertHasTheSnapshot(t *testing.T) {
+	f := trackingFixture(t, true)
+	f.insert(ints(0, 0))
+	rows := make([][]types.Datum, 5000)
+	for i := range rows {
+		rows[i] = ints(int64(i), int64(i*i))
+	}
+	files := f.write(WriterSettings{TargetBytes: 8 << 10}, rows...)
+	require.Greater(t, len(files), 1)
+	c := f.commit(Changes{Add: files}, OperationWrite)
+	next := int64(1)
+	for _, e := range c.Added {
+		require.Equal(t, [3]int64{2, 2, next}, [3]int64{e.File.MinSequence, e.File.MaxSequence, *e.File.FirstRowID})
+		next += e.File.Rows
+	}
+	require.EqualValues(t, 5001, *c.Snapshot.NextRowID)
+	// A snapshot that has lost the count would let ids be given twice.
+	lost := *f.st
+	snap := *lost.Snapshot
+	snap.NextRowID, lost.Snapshot = nil, &snap
+	_, err := f.tab.BuildCommit(bg, &lost, Changes{}, f.info(""))
+	require.ErrorIs(t, err, ErrRefused)
+	require.ErrorContains(t, err, "does not say which row ids are given")
+}
+
 // Spark's own answers about hidden columns, through UPDATE, DELETE, MERGE and
 // compaction.
 func TestGolden_RowIDsAreSparks(t *testing.T) {
