@@ -13,6 +13,7 @@ import org.apache.paimon.data.BinaryRow;
 import org.apache.paimon.io.DataFileMeta;
 import org.apache.paimon.operation.BaseAppendFileStoreWrite;
 import org.apache.paimon.table.FileStoreTable;
+import org.apache.paimon.table.SpecialFields;
 import org.apache.paimon.table.sink.TableWriteImpl;
 import org.apache.paimon.table.source.DataSplit;
 import org.apache.paimon.table.source.EndOfScanException;
@@ -38,6 +39,8 @@ final class Compactions {
     if (t.coreOptions().bucket() != -1) return buckets(s);
     List<AppendCompactTask> tasks = a.bool("full", false) ? everything(t) : picked(t);
     BaseAppendFileStoreWrite write = ((AppendOnlyFileStore) t.store()).newWrite(s.user);
+    // As Paimon's engines do: without it, the rows of tracked tables would lose their ids.
+    if (t.coreOptions().rowTrackingEnabled()) write.withWriteType(SpecialFields.rowTypeWithRowTracking(t.rowType()));
     try {
       for (AppendCompactTask task : tasks) s.messages.add(task.doCompact(t, write));
     } finally {
