@@ -25,6 +25,9 @@ func TestGolden_CopiesAreChangedByUsByJavaAndByUsAgain(t *testing.T) {
 	written := 0
 	for _, fixture := range goldenFixtures(t) {
 		for _, ref := range goldenTables(t, fixture) {
+			if ref.Table == "rescaled.t" {
+				continue // see TestGolden_ARescaledPartitionHaltsByName
+			}
 			t.Run(ref.Table, func(t *testing.T) {
 				if changeGolden(t, ref) {
 					written++
@@ -32,7 +35,43 @@ func TestGolden_CopiesAreChangedByUsByJavaAndByUsAgain(t *testing.T) {
 			})
 		}
 	}
-	require.GreaterOrEqual(t, written, 17, "too few of the golden tables are written")
+	require.GreaterOrEqual(t, written, 31, "too few of the golden tables are written")
+}
+
+// TestGolden_ARescaledPartitionHaltsByName: a partition keeps the number of buckets
+// it was written with; new rows would not be where readers look for them, as Java's
+// writers say too.
+func TestGolden_ARescaledPartitionHaltsByName(t *testing.T) {
+	golden := goldenTables(t, "rescaled")
+	warehouse := filepath.Join(t.TempDir(), "warehouse")
+	ref := harness.Ref{Warehouse: warehouse, Table: "rescaled.t"}
+	for _, g := range golden {
+		if g.Table == ref.Table {
+			require.NoError(t, os.CopyFS(tableDir(ref), os.DirFS(tableDir(g))))
+		}
+	}
+	java := harness.Java(t)
+	_, err := java.Do(t.Context(), ref, harness.InsertRows(`{"id":100,"k":0}`))
+	require.ErrorContains(t, err, "bucket num")
+	topic := newTopic(t, 1)
+	r := newRig(t, warehouse, pipe{Topic: topic, Table: ref.Table})
+	m := newModel([]string{"id", "k"}, []string{"id"})
+	rows, err := java.Read(t.Context(), ref, harness.Query{})
+	require.NoError(t, err)
+	m.insert(rows.Texts()...)
+	// Rows of the other partition come, rows of this one may go.
+	for _, rec := range []*kgo.Record{put(topic, 0, `{"id":101,"k":1}`), del(topic, 0, `{"id":6}`)} {
+		m.apply(rec)
+		r.kafka.Produce(t, rec)
+	}
+	p := r.start()
+	r.waitApplied(p)
+	r.holds(m)
+	r.kafka.Produce(t, put(topic, 0, `{"id":100,"k":0}`))
+	s := r.waitHalt(p, "T-OPTIONS")
+	require.Contains(t, s.Halt.Message, "a partition has 2 buckets, the option bucket says 4: bring it to the new number with INSERT OVERWRITE")
+	r.holds(m)
+	harness.MustStop(t, p)
 }
 
 // keyColumn is the first column that can serve as a merge key of a test.
@@ -61,6 +100,9 @@ func changeGolden(t *testing.T, golden harness.Ref) bool {
 		require.Regexp(t, `table refused: `, output)
 		t.Log(strings.TrimSpace(output))
 		return false
+	}
+	if spec.Options["deletion-vectors.bitmap64"] == "true" { // pypaimon reads 32-bit vectors only
+		r.judges = []harness.Judge{cat(t), java}
 	}
 	rows, err := java.Read(t.Context(), ref, harness.Query{})
 	require.NoError(t, err)

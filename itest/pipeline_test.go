@@ -50,7 +50,8 @@ type rig struct {
 	Admin     string
 	pipes     []pipe
 	top       string
-	session   string // kafka.session_timeout
+	session   string          // kafka.session_timeout
+	judges    []harness.Judge // that read the tables; none: readers
 }
 
 var lastID atomic.Int64 // of a pipeline of this test binary
@@ -375,7 +376,11 @@ func readers(t testing.TB) []harness.Judge {
 // holds fails unless all readers read exactly the model's rows.
 func (r *rig) holds(m *model) {
 	r.t.Helper()
-	harness.SameRows(r.t.Context(), r.t, m.texts(), r.ref(), harness.Query{}, readers(r.t)...)
+	judges := r.judges
+	if judges == nil {
+		judges = readers(r.t)
+	}
+	harness.SameRows(r.t.Context(), r.t, m.texts(), r.ref(), harness.Query{}, judges...)
 }
 
 // stopped waits until the process stands still at a failpoint (action stop) for

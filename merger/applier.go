@@ -191,7 +191,7 @@ func New(ctx context.Context, s Settings, d Deps) (*Applier, error) {
 func (a *Applier) preparePlanner() error {
 	fields := a.table.Schema().Fields
 	pl := &a.planner
-	*pl = planner{s: &a.set, fields: fields, defaults: make([]*types.Datum, len(fields)), deletedAt: -1}
+	*pl = planner{s: &a.set, fields: fields, defaults: make([]*types.Datum, len(fields)), deletedAt: -1, tracking: a.table.Options().RowTracking}
 	for i, f := range fields {
 		d, err := paimon.DefaultValue(f)
 		if err != nil {

@@ -204,10 +204,12 @@ func (pl *planner) settle(st *keyState) {
 	pl.markAll(st.rows)
 	if !st.stored {
 		pl.writeFolded(st, -1)
+		pl.from(0)
 		return
 	}
 	for _, l := range st.rows {
 		pl.writeFolded(st, pl.carried.row(l))
+		pl.from(l)
 	}
 }
 

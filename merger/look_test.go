@@ -71,8 +71,8 @@ func TestLook_RefusesWhatItMustNotBuildOn(t *testing.T) {
 		}, CodeReplaced, "another first schema"},
 		{"a new schema", func(t *testing.T, r *rig) { r.alter(t, nil) }, CodeSchema, "number 1 now, the pipeline started with 0; restart"},
 		{"an option we do not write", func(t *testing.T, r *rig) {
-			r.alter(t, map[string]string{"deletion-vectors.enabled": "false"})
-		}, CodeOptions, "deletion-vectors"},
+			r.alter(t, map[string]string{"changelog-producer": "lookup"})
+		}, CodeOptions, "changelog-producer"},
 		{"a copy", func(t *testing.T, r *rig) {
 			r.edit(3, func(m map[string]any) { r.editRecord(m, func(rec *Record) { rec.Table = "other" }) })
 		}, CodeClone, "snapshot 3 was written for another table"},
@@ -398,7 +398,7 @@ func TestOperator_SaysWhyACommitFailed(t *testing.T) {
 	require.ErrorIs(t, err, objstore.ErrFull)
 
 	// What a statement does not answer still forbids it.
-	r.alter(t, map[string]string{"deletion-vectors.enabled": "false"})
+	r.alter(t, map[string]string{"changelog-producer": "lookup"})
 	a, err = New(ctx, r.set, Deps{Name: "db.t", Table: r.table, Source: NoSource{}, Observer: rigObserver{r}})
 	require.NoError(t, err)
 	_, err = a.Commit(ctx, OperatorCommit{Op: "set", Next: at(5)})

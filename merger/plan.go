@@ -28,6 +28,7 @@ type Counts struct {
 // itself but reads.
 type plan struct {
 	out     *types.Batch        // rows to write
+	origins []keyindex.Loc      // with row tracking: the row of the table that each of out is a new version of, 0 for none
 	deletes map[uint32][]uint32 // segment → positions, ascending, no doubles
 	counts  Counts
 	holes   HoleCounts
@@ -52,6 +53,7 @@ type planner struct {
 	fields    []types.Field
 	defaults  []*types.Datum // by column, nil without
 	deletedAt int            // column, -1 unless soft_delete
+	tracking  bool           // rows have ids
 	read      rowReader
 	index     *keyindex.Index
 	matches   keyindex.Matches
@@ -59,7 +61,7 @@ type planner struct {
 
 	batch  *batcher.Batch
 	p      *plan
-	plain  []uint32 // winners whose image is complete, to be written
+	plain  []uint32 // winners whose image is complete, to be written: the first rows of out
 	folded []int    // ordinals of the winners that need their chain
 	stored *oldRows // the order_by columns of all matches
 	// carried are the rows of the table that holes may be filled from; carriedAt is
@@ -156,13 +158,27 @@ func (pl *planner) upsert(w uint32, rows []keyindex.Loc) {
 		// Deleted and put again in one batch: all old rows go, one new row comes.
 		pl.p.counts.Deleted += int64(len(rows)) - 1
 		pl.p.counts.Updated++
+		rows = nil
 	default:
 		pl.p.counts.Updated += int64(len(rows))
-		for range rows[1:] {
+		for _, l := range rows[1:] {
 			pl.plain = append(pl.plain, w)
+			pl.from(l)
 		}
 	}
 	pl.plain = append(pl.plain, w)
+	if len(rows) == 0 {
+		pl.from(0) // a new row, also where the key had one before
+	} else {
+		pl.from(rows[0])
+	}
+}
+
+// from notes which row of the table the next row of out is a new version of.
+func (pl *planner) from(l keyindex.Loc) {
+	if pl.tracking {
+		pl.p.origins = append(pl.p.origins, l)
+	}
 }
 
 // replaced reports whether a delete that removes rows came before change w.

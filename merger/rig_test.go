@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"applier/batcher"
 	"applier/ingest/change"
+	"applier/merger/keyindex"
 	"applier/storage/objstore"
 	"applier/storage/paimon"
 	"applier/storage/types"
@@ -66,15 +68,29 @@ type rigOptions struct {
 	partitions int
 	settings   func(*Settings)
 	fault      func(objstore.Op) objstore.Fault
+	options    map[string]string // of the table, beside those of its mode
 }
 
 const rigTopic = "t"
+
+// tableModes are the kinds of tables that a batch must do the same to.
+var tableModes = map[string]map[string]string{
+	"vectors":                {},
+	"wide vectors":           {"deletion-vectors.bitmap64": "true"},
+	"copy on write":          {"deletion-vectors.enabled": "false"},
+	"buckets, vectors":       {"bucket": "3", "bucket-key": "k"},
+	"buckets, copy on write": {"bucket": "3", "bucket-key": "k", "deletion-vectors.enabled": "false"},
+	"tracked, vectors":       {"row-tracking.enabled": "true"},
+	"tracked, copy on write": {"row-tracking.enabled": "true", "deletion-vectors.enabled": "false"},
+}
 
 func newRig(t require.TestingT, o rigOptions) *rig {
 	r := &rig{t: t, now: time.UnixMilli(1_800_000_000_000)}
 	r.disk = objstore.NewMem(objstore.MemOptions{Now: r.clock})
 	r.marks = objstore.NewMem(objstore.MemOptions{Now: r.clock})
-	schema, err := paimon.NewSchema(o.fields, o.partition, map[string]string{"bucket": "-1", "deletion-vectors.enabled": "true"}, nil, r.now.UnixMilli())
+	options := map[string]string{"bucket": "-1", "deletion-vectors.enabled": "true"}
+	maps.Copy(options, o.options)
+	schema, err := paimon.NewSchema(o.fields, o.partition, options, nil, r.now.UnixMilli())
 	require.NoError(t, err)
 	require.NoError(t, paimon.CreateTable(context.Background(), r.disk, schema))
 	for p := range max(o.partitions, 1) {
@@ -222,12 +238,20 @@ func (r *rig) foreign(rows ...[]types.Datum) {
 	}
 	w, err := r.table.NewDataFileWriter(paimon.WriterSettings{Now: r.clock, NewUUID: r.uuid})
 	require.NoError(r.t, err)
-	groups, err := (&Applier{table: r.table}).partitions(b)
+	groups, err := groupTargets(r.table, b)
 	require.NoError(r.t, err)
+	files, err := r.table.Files(ctx, r.latest(), nil)
+	require.NoError(r.t, err)
+	states := paimon.NewBucketStates(files)
 	var ch paimon.Changes
 	var objects []objstore.Object
 	for _, g := range groups {
-		files, err := w.Write(g.partition, b, g.rows)
+		to, err := states.Target(r.table, paimon.BucketKey{Partition: string(g.target.Partition), Bucket: g.target.Bucket})
+		require.NoError(r.t, err)
+		if r.table.Buckets() == 0 {
+			to.Sequence = 0
+		}
+		files, err := w.WriteTo(to, b, g.rows)
 		require.NoError(r.t, err)
 		for _, f := range files {
 			ch.Add = append(ch.Add, f.Entry)
@@ -315,3 +339,84 @@ func (o rigObserver) Stage(name string, _ time.Duration) {
 }
 
 func newBitmap() *roaring.Bitmap { return roaring.New() }
+
+// checkIndex compares the key index with the table: every live row is found
+// where it is, and nothing else.
+func (r *rig) checkIndex() {
+	v := &r.a.view
+	if r.set.Apply == batcher.Append {
+		return
+	}
+	require.NotNil(r.t, v.state)
+	require.Equal(r.t, r.latest().Snapshot.ID, v.state.Snapshot.ID)
+	require.NoError(r.t, v.index.Check())
+	var keys types.Keys
+	var rows int
+	fields := r.table.Schema().Fields
+	all := make([]types.Field, 0, len(r.set.Key))
+	for _, c := range r.set.Key {
+		all = append(all, fields[c])
+	}
+	stored := types.NewBatch(all)
+	require.NoError(r.t, r.table.Scan(context.Background(), r.latest(), paimon.ScanOptions{Columns: r.set.Key}, func(b *types.Batch) error {
+		for i, c := range stored.Cols {
+			c.AppendRange(b.Cols[i], 0, b.Len())
+		}
+		rows += b.Len()
+		return nil
+	}))
+	v.enc.Append(&keys, stored.Cols, 0, rows)
+	var m keyindex.Matches
+	require.NoError(r.t, v.index.Lookup(&keys, nil, &m))
+	seen := map[keyindex.Loc]bool{}
+	for j := range rows {
+		require.NotEmpty(r.t, m.Rows(j))
+		for _, l := range m.Rows(j) {
+			seen[l] = true
+			found := types.NewBatch(all)
+			require.NoError(r.t, v.readRows(context.Background(), []keyindex.Loc{l}, r.set.Key, found))
+			for c := range all {
+				require.Zero(r.t, types.CompareCells(stored.Cols[c], j, found.Cols[c], 0))
+			}
+		}
+	}
+	require.Len(r.t, seen, rows)
+}
+
+// checkBuckets: every row lies in the bucket that its key says, files of a bucket
+// do not overlap in their sequence numbers, and a bucket has one index file.
+func (r *rig) checkBuckets() {
+	if r.table.Buckets() == 0 {
+		return
+	}
+	ctx, st := context.Background(), r.latest()
+	files, err := r.table.Files(ctx, st, nil)
+	require.NoError(r.t, err)
+	var cols []int
+	for c := range r.table.Schema().Fields {
+		cols = append(cols, c)
+	}
+	spans := map[paimon.BucketKey][][2]int64{}
+	for i := range files {
+		e := &files[i]
+		k := paimon.BucketKey{Partition: string(e.Partition), Bucket: e.Bucket}
+		for _, s := range spans[k] {
+			require.True(r.t, e.File.MaxSequence < s[0] || e.File.MinSequence > s[1], "sequence numbers %d to %d beside %v", e.File.MinSequence, e.File.MaxSequence, s)
+		}
+		spans[k] = append(spans[k], [2]int64{e.File.MinSequence, e.File.MaxSequence})
+		require.NoError(r.t, r.table.ReadFile(ctx, e, cols, func(_ int64, b *types.Batch) error {
+			for j := range b.Len() {
+				bucket, err := r.table.BucketOf(b, j)
+				require.NoError(r.t, err)
+				require.Equal(r.t, bucket, e.Bucket)
+			}
+			return nil
+		}))
+	}
+	seen := map[paimon.BucketKey]bool{}
+	for i := range st.Index {
+		k := paimon.BucketKey{Partition: string(st.Index[i].Partition), Bucket: st.Index[i].Bucket}
+		require.False(r.t, seen[k], "two index files of bucket %d", k.Bucket)
+		seen[k] = true
+	}
+}

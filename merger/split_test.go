@@ -2,6 +2,7 @@ package merger
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -45,6 +46,10 @@ func checkSplit(t *rapid.T, a batcher.Apply, ordered bool) {
 	if a != batcher.Append {
 		o.key = []int{colK}
 	}
+	o.options = maps.Clone(tableModes[rapid.SampledFrom(slices.Sorted(maps.Keys(tableModes))).Draw(t, "mode")])
+	if o.options["bucket"] != "" { // a has a default, d moves rows between buckets
+		o.options["bucket-key"] = rapid.SampledFrom([]string{"k", "a,k", "ord,a"}).Draw(t, "bucket key")
+	}
 	if ordered {
 		o.orderBy = []int{colOrd}
 	}
@@ -68,6 +73,8 @@ func checkSplit(t *rapid.T, a batcher.Apply, ordered bool) {
 		}
 	}
 	require.Equal(t, m.text(), r.rows(), "stream %+v", stream)
+	r.checkIndex()
+	r.checkBuckets()
 	checkCounts(t, r, seeded)
 }
 

@@ -24,6 +24,8 @@ type dataFile struct {
 	entry  manifest.Entry
 	vector *roaring.Bitmap // nil: nothing deleted; shared with the index, never changed
 	ref    paimon.VectorRef
+	// removed are rows that are not in the file any more (copy-on-write tables).
+	removed *removed
 }
 
 // view is the table at one snapshot: its lists, and for pipelines with a key
@@ -46,6 +48,7 @@ type view struct {
 	// duplicates counts foreign rows whose key the table already had.
 	duplicates int64
 	rebuilt    func(rows int64)
+	buckets    knownBuckets
 	// counted are the figures of the snapshot figuresOf.
 	counted   Figures
 	figuresOf SnapRef
@@ -206,7 +209,7 @@ func (v *view) apply(ctx context.Context, s *paimon.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	refs, err := paimon.VectorRefs(index)
+	refs, err := v.table.LiveVectors(index)
 	if err != nil {
 		return err
 	}
@@ -308,12 +311,17 @@ func (v *view) accept(e *manifest.Entry) error {
 		return &Halt{CodeSchema, fmt.Sprintf("data file %s was written with schema %d, this pipeline was started with schema %d; restart it to use the new one", e.File.Name, e.File.SchemaID, v.table.Schema().ID)}
 	case e.File.ExternalPath != nil:
 		return &Halt{CodeOptions, fmt.Sprintf("data file %s lies outside of the table's folder", e.File.Name)}
-	case e.Bucket != 0 || e.TotalBuckets > 0:
-		return &Halt{CodeOptions, fmt.Sprintf("data file %s is in bucket %d of a bucketed table", e.File.Name, e.Bucket)}
-	case e.File.FirstRowID != nil || e.File.WriteColumns != nil:
+	case (e.TotalBuckets > 0) != (v.table.Buckets() > 0):
+		return &Halt{CodeOptions, fmt.Sprintf("data file %s is in bucket %d of %d, the table's option bucket says %d", e.File.Name, e.Bucket, e.TotalBuckets, v.table.Options().Bucket)}
+	case !v.table.Options().RowTracking && (e.File.FirstRowID != nil || e.File.WriteColumns != nil):
 		return &Halt{CodeOptions, fmt.Sprintf("data file %s carries row ids or only some columns", e.File.Name)}
 	case e.File.Rows > 1<<31-1:
 		return &Halt{CodeOptions, fmt.Sprintf("data file %s has %d rows, more than a deletion vector can name", e.File.Name, e.File.Rows)}
+	}
+	if v.table.Options().RowTracking {
+		if _, _, err := paimon.RowIDsFrom(&e.File); err != nil {
+			return &Halt{CodeOptions, fmt.Sprintf("%v; row-tracking.enabled can be chosen only when a table is created", err)}
+		}
 	}
 	return nil
 }
@@ -381,7 +389,7 @@ func (v *view) rebuild(ctx context.Context, st *paimon.State) error {
 	if err != nil {
 		return err
 	}
-	refs, err := paimon.VectorRefs(st.Index)
+	refs, err := v.table.LiveVectors(st.Index)
 	if err != nil {
 		return err
 	}
@@ -480,7 +488,7 @@ func (v *view) readRows(ctx context.Context, locs []keyindex.Loc, cols []int, ou
 		}
 		positions = positions[:0]
 		for ; i < len(locs) && locs[i].Segment() == seg; i++ {
-			positions = append(positions, locs[i].Pos())
+			positions = append(positions, f.place(locs[i].Pos()))
 		}
 		if err := v.table.ReadRows(ctx, &f.entry, cols, positions, out); err != nil {
 			return err

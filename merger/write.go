@@ -2,6 +2,7 @@ package merger
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -11,6 +12,7 @@ import (
 	"applier/storage/failpoint"
 	"applier/storage/objstore"
 	"applier/storage/paimon"
+	"applier/storage/paimon/manifest"
 	"applier/storage/types"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -18,11 +20,15 @@ import (
 
 // attempt is what one try to commit a batch has made: nil fields were not needed.
 type attempt struct {
+	base    SnapRef
 	plan    *plan
 	files   []paimon.Written
 	vectors map[uint32]*roaring.Bitmap // new whole vectors by segment; nil: the file goes
-	commit  *paimon.Commit
-	bytes   CommitBytes
+	// rewritten has the files that took the place of others, by the segment of
+	// those (copy-on-write tables); one that is missing goes.
+	rewritten map[uint32]*manifest.Entry
+	commit    *paimon.Commit
+	bytes     CommitBytes
 }
 
 // CommitBytes says what a commit wrote, by class.
@@ -132,7 +138,7 @@ func (a *Applier) verifySample(ctx context.Context, p *plan) error {
 // own bytes. All files of an attempt are written side by side; none is ever
 // deleted here, whatever becomes of the attempt.
 func (a *Applier) write(ctx context.Context, e Write) (Event, error) {
-	at := &attempt{}
+	at := &attempt{base: e.Base}
 	a.attempt = at
 	var objects []objstore.Object
 	ch := paimon.Changes{}
@@ -146,13 +152,18 @@ func (a *Applier) write(ctx context.Context, e Write) (Event, error) {
 	}
 	if e.Batch.Op == "" {
 		at.plan = a.planned
-		if objects, err = a.dataFiles(at, &ch); err != nil {
+		if objects, err = a.dataFiles(ctx, at, base, &ch); err != nil {
 			return nil, err
 		}
 		if err := failpoint.Hit("commit/data"); err != nil {
 			return nil, err
 		}
-		if err := a.vectorFiles(at, base, &ch); err != nil {
+		if a.table.Options().DeletionVectors {
+			err = a.vectorFiles(at, base, &ch)
+		} else {
+			err = a.rewriteFiles(ctx, at, base, &ch)
+		}
+		if err != nil {
 			return nil, err
 		}
 		if ch.Index != nil {
@@ -176,6 +187,7 @@ func (a *Applier) write(ctx context.Context, e Write) (Event, error) {
 	if err != nil {
 		return nil, err
 	}
+	at.adopt(at.commit.Added)
 	if got := at.commit.Snapshot.ID; got != e.Target {
 		return nil, fmt.Errorf("the attempt is for snapshot %d, its base leads to %d", e.Target, got)
 	}
@@ -187,6 +199,23 @@ func (a *Applier) write(ctx context.Context, e Write) (Event, error) {
 		return nil, fmt.Errorf("writing the files of snapshot %d: %w", e.Target, err)
 	}
 	return Written{Txn: txn}, failpoint.Hit("commit/stage")
+}
+
+// adopt takes over what the commit has given new files: sequence numbers, row ids.
+func (at *attempt) adopt(added []manifest.Entry) {
+	for i := range at.files {
+		at.files[i].Entry = added[i]
+	}
+	i := len(at.files)
+	if at.plan == nil {
+		return
+	}
+	for _, seg := range at.plan.sortedSegments() {
+		if at.rewritten[seg] != nil {
+			at.rewritten[seg] = &added[i]
+			i++
+		}
+	}
 }
 
 // baseLink returns the snapshot that an attempt is built on; nil for none.
@@ -209,15 +238,31 @@ func operation(p *plan) paimon.Operation {
 	return paimon.OperationMerge
 }
 
-// dataFiles encodes the plan's rows, a partition at a time.
-func (a *Applier) dataFiles(at *attempt, ch *paimon.Changes) ([]objstore.Object, error) {
-	groups, err := a.partitions(at.plan.out)
+// dataFiles encodes the plan's rows, a partition at a time. With row tracking new
+// rows and new versions of old ones are in files apart, for the ids of the former
+// follow from their places and the latter keep theirs.
+func (a *Applier) dataFiles(ctx context.Context, at *attempt, base *paimon.State, ch *paimon.Changes) ([]objstore.Object, error) {
+	groups, err := a.targets(ctx, at.plan.out, base)
 	if err != nil {
 		return nil, err
 	}
+	var versions *types.Batch
+	if at.plan.hasOrigins() {
+		ids, err := a.view.rowIDs(ctx, at.plan.origins)
+		if err != nil {
+			return nil, err
+		}
+		versions = paimon.VersionBatch(at.plan.out, ids)
+	}
 	var objects []objstore.Object
 	for _, g := range groups {
-		files, err := a.writer.Write(g.partition, at.plan.out, g.rows)
+		fresh, old := at.plan.split(g.rows)
+		files, err := a.writer.WriteTo(g.target, at.plan.out, fresh)
+		if err == nil && len(old) > 0 {
+			var more []paimon.Written
+			more, err = a.writer.WriteVersions(g.target, versions, old)
+			files = append(files, more...)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -231,40 +276,65 @@ func (a *Applier) dataFiles(at *attempt, ch *paimon.Changes) ([]objstore.Object,
 	return objects, nil
 }
 
-// partitionRows are the rows of a batch that belong to one partition.
-type partitionRows struct {
-	partition []byte
-	rows      []uint32
+// targetRows are the rows of a batch that belong to one partition and bucket.
+type targetRows struct {
+	target paimon.Target
+	rows   []uint32
 }
 
-// partitions groups rows by their partition row's bytes, in first-seen order.
-func (a *Applier) partitions(out *types.Batch) ([]*partitionRows, error) {
+// targets groups rows by partition and bucket, and says where in their buckets
+// their files go.
+func (a *Applier) targets(ctx context.Context, out *types.Batch, base *paimon.State) ([]*targetRows, error) {
+	groups, err := groupTargets(a.table, out)
+	if err != nil || a.table.Buckets() == 0 || len(groups) == 0 {
+		return groups, err
+	}
+	states, err := a.view.bucketStates(ctx, base)
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range groups {
+		if g.target, err = states.Target(a.table, paimon.BucketKey{Partition: string(g.target.Partition), Bucket: g.target.Bucket}); err != nil {
+			return nil, err
+		}
+	}
+	return groups, nil
+}
+
+// groupTargets groups rows by their partition row's bytes and bucket, in
+// first-seen order.
+func groupTargets(t *paimon.Table, out *types.Batch) ([]*targetRows, error) {
 	n := out.Len()
 	if n == 0 {
 		return nil, nil
 	}
-	if len(a.table.Schema().PartitionKeys) == 0 {
-		p, err := a.table.PartitionOf(out, 0)
+	if len(t.Schema().PartitionKeys) == 0 && t.Buckets() == 0 {
+		p, err := t.PartitionOf(out, 0)
 		if err != nil {
 			return nil, err
 		}
-		g := &partitionRows{partition: p, rows: make([]uint32, n)}
+		g := &targetRows{target: paimon.Target{Partition: p}, rows: make([]uint32, n)}
 		for i := range g.rows {
 			g.rows[i] = uint32(i)
 		}
-		return []*partitionRows{g}, nil
+		return []*targetRows{g}, nil
 	}
-	var groups []*partitionRows
-	known := map[string]*partitionRows{}
+	var groups []*targetRows
+	known := map[paimon.BucketKey]*targetRows{}
+	var p []byte
 	for i := range n {
-		p, err := a.table.PartitionOf(out, i)
+		var err error
+		if p, err = t.AppendPartition(p[:0], out, i); err != nil {
+			return nil, err
+		}
+		bucket, err := t.BucketOf(out, i)
 		if err != nil {
 			return nil, err
 		}
-		g := known[string(p)]
+		g := known[paimon.BucketKey{Partition: string(p), Bucket: bucket}]
 		if g == nil {
-			g = &partitionRows{partition: p}
-			known[string(p)] = g
+			g = &targetRows{target: paimon.Target{Partition: slices.Clone(p), Bucket: bucket}}
+			known[paimon.BucketKey{Partition: string(p), Bucket: bucket}] = g
 			groups = append(groups, g)
 		}
 		g.rows = append(g.rows, uint32(i))
@@ -276,11 +346,18 @@ func (a *Applier) partitions(out *types.Batch) ([]*partitionRows, error) {
 // no live row left goes altogether.
 func (a *Applier) vectorFiles(at *attempt, base *paimon.State, ch *paimon.Changes) error {
 	at.vectors = map[uint32]*roaring.Bitmap{}
+	refs, err := a.table.LiveVectors(base.Index)
+	if err != nil {
+		return err
+	}
 	var changes []paimon.VectorChange
 	for _, seg := range at.plan.sortedSegments() {
 		f := a.view.bySeg[seg]
 		if f == nil {
 			return &Halt{CodeMismatch, fmt.Sprintf("the index names a data file (segment %d) that is not live", seg)}
+		}
+		if err := a.derived(f, refs); err != nil {
+			return err
 		}
 		m := roaring.New()
 		if f.vector != nil {
@@ -301,31 +378,36 @@ func (a *Applier) vectorFiles(at *attempt, base *paimon.State, ch *paimon.Change
 			changes = append(changes, change)
 		}
 	}
-	slices.SortStableFunc(changes, func(x, y paimon.VectorChange) int {
-		switch {
-		case x.File.Partition < y.File.Partition:
-			return -1
-		case x.File.Partition > y.File.Partition:
-			return 1
-		}
-		return 0
-	})
+	sortByPartition(changes)
 	if len(changes) == 0 {
 		return nil
 	}
-	var err error
-	ch.Index, err = a.table.BuildVectors(base, changes, a.unchanged, a.set.UUID)
+	// The other vectors of an index file are written again as they are.
+	unchanged := func(k paimon.FileKey) (*roaring.Bitmap, error) {
+		f := a.view.files[k]
+		if f == nil || f.vector == nil {
+			return nil, a.strayVector(k)
+		}
+		return f.vector, a.derived(f, refs)
+	}
+	ch.Index, err = a.table.BuildVectors(base, changes, unchanged, a.set.UUID)
 	return err
 }
 
-// unchanged returns the vector of a file that shares an index file with a
-// changed one.
-func (a *Applier) unchanged(k paimon.FileKey) (*roaring.Bitmap, error) {
-	f := a.view.files[k]
-	if f == nil || f.vector == nil {
-		return nil, &Halt{CodeCorrupt, fmt.Sprintf("an index file holds a deletion vector of data file %s, which is not live", k.Name)}
+// errMoved: what we know is not what the attempt is to be built on.
+var errMoved = errors.New("a deletion vector has moved since it was read")
+
+// derived compares the vector that we go on from with the one the attempt is built
+// on, in every attempt: in a bucket, where Java checks nothing, a new index file
+// replaces whatever is there, deletes of others included (paimon-format.md §7.7). If
+// it has moved the attempt fails, and the next one starts from the table.
+func (a *Applier) derived(f *dataFile, refs map[paimon.FileKey]paimon.VectorRef) error {
+	k := paimon.KeyOf(&f.entry)
+	if ref, has := refs[k]; has != (f.vector != nil) || has && !ref.Same(f.ref) {
+		a.view.drop()
+		return fmt.Errorf("data file %s: %w", k.Name, errMoved)
 	}
-	return f.vector, nil
+	return nil
 }
 
 // record makes the position record of an attempt.
@@ -350,8 +432,11 @@ func (a *Applier) advance(at *attempt) error {
 	ref := SnapRef{c.Snapshot.ID, c.Snapshot.UUID}
 	a.chain.forget(ref.ID + 1)
 	a.view.durable = ref
+	a.view.bucketsCommitted(ref, at)
 	if a.view.enc == nil || at.plan == nil {
-		if a.view.state != nil {
+		// An empty commit may stand on snapshots of others that the view has not
+		// followed yet: then it stays behind, for sync to bring it forward.
+		if a.view.state != nil && a.view.ref == at.base {
 			a.view.ref, a.view.state = ref, c.State
 		}
 		return nil
@@ -367,23 +452,27 @@ func (a *Applier) advance(at *attempt) error {
 // commit applies our own plan to files, vectors and index, in the order the
 // index asks for.
 func (v *view) commit(at *attempt) error {
-	refs, err := paimon.VectorRefs(at.commit.State.Index)
+	refs, err := v.table.LiveVectors(at.commit.State.Index)
 	if err != nil {
 		return err
 	}
+	var gone []*dataFile
 	for _, seg := range at.plan.sortedSegments() {
 		f := v.bySeg[seg]
 		if m := at.vectors[seg]; m != nil {
-			if err := v.setVector(f, m, refs[paimon.KeyOf(&f.entry)]); err != nil {
-				return err
-			}
+			err = v.setVector(f, m, refs[paimon.KeyOf(&f.entry)])
+		} else if e := at.rewritten[seg]; e != nil {
+			err = v.replace(f, e, at.plan.deletes[seg])
+		} else {
+			gone = append(gone, f)
+		}
+		if err != nil {
+			return err
 		}
 	}
-	for _, seg := range at.plan.sortedSegments() {
-		if at.vectors[seg] == nil {
-			if err := v.remove(paimon.KeyOf(&v.bySeg[seg].entry)); err != nil {
-				return err
-			}
+	for _, f := range gone {
+		if err := v.remove(paimon.KeyOf(&f.entry)); err != nil {
+			return err
 		}
 	}
 	for _, f := range v.bySeg {

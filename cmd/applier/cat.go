@@ -27,6 +27,7 @@ a string, dates and times as ISO texts, binary as hex, NaN and infinities as str
 	format := c.Flags().String("format", "table", "table, jsonl or csv")
 	count := c.Flags().Bool("count", false, "print the number of rows only")
 	limit := c.Flags().Int64("limit", 0, "print at most so many rows; 0 is all (100 with --format table)")
+	columns := c.Flags().StringSlice("columns", nil, "columns to print; _ROW_ID and _SEQUENCE_NUMBER too in tables with row tracking")
 	where := c.Flags().StringArray("where-key", nil, "COLUMN=VALUE, may be repeated")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		ctx := c.Context()
@@ -49,8 +50,12 @@ a string, dates and times as ISO texts, binary as hex, NaN and infinities as str
 			}
 			return err
 		}
+		cols, fields, err := chooseColumns(t, *columns)
+		if err != nil {
+			return err
+		}
 		out := bufio.NewWriter(c.OutOrStdout())
-		p, err := newPrinter(out, *format, t.Schema().Fields)
+		p, err := newPrinter(out, *format, fields)
 		if err != nil {
 			return err
 		}
@@ -58,7 +63,7 @@ a string, dates and times as ISO texts, binary as hex, NaN and infinities as str
 			*limit = 100
 		}
 		var rows int64
-		err = t.Scan(ctx, st, paimon.ScanOptions{Where: conditions}, func(b *types.Batch) error {
+		err = t.Scan(ctx, st, paimon.ScanOptions{Columns: cols, Where: conditions}, func(b *types.Batch) error {
 			for i := range b.Len() {
 				if !*count {
 					if *limit > 0 && rows == *limit {
@@ -84,6 +89,28 @@ a string, dates and times as ISO texts, binary as hex, NaN and infinities as str
 		return out.Flush()
 	}
 	return c
+}
+
+// chooseColumns finds columns by their names; none are all of the table's own.
+func chooseColumns(t *paimon.Table, names []string) (cols []int, fields []types.Field, err error) {
+	if len(names) == 0 {
+		return nil, t.Schema().Fields, nil
+	}
+	hidden := map[string]int{paimon.ColumnRowID: paimon.RowIDColumn, paimon.ColumnSequenceNumber: paimon.SequenceColumn}
+	for _, name := range names {
+		c, ok := hidden[name]
+		if !ok {
+			if c = t.Schema().Column(name); c < 0 {
+				return nil, nil, usageError("--columns: the table has no column %q", name)
+			}
+		}
+		f, err := t.ColumnField(c)
+		if err != nil {
+			return nil, nil, usageError("--columns: %v", err)
+		}
+		cols, fields = append(cols, c), append(fields, f)
+	}
+	return cols, fields, nil
 }
 
 var errEnough = errors.New("enough rows")

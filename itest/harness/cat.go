@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 )
 
 // Cat is our own reader as a judge: the command `applier cat` in a process.
@@ -18,8 +19,8 @@ type Cat struct{ Binary string }
 func (c Cat) Name() string { return "applier" }
 
 func (c Cat) run(ctx context.Context, ref Ref, q Query, each func(row []byte)) error {
-	if len(q.Where) > 0 || len(q.Columns) > 0 {
-		return fmt.Errorf("applier cat: conditions and columns are not supported here")
+	if len(q.Where) > 0 {
+		return fmt.Errorf("applier cat: conditions are not supported here")
 	}
 	args := []string{"cat", ref.Table, "--warehouse", ref.Warehouse, "--format", "jsonl"}
 	if q.Snapshot != 0 {
@@ -27,6 +28,9 @@ func (c Cat) run(ctx context.Context, ref Ref, q Query, each func(row []byte)) e
 	}
 	if q.Tag != "" {
 		args = append(args, "--tag", q.Tag)
+	}
+	if len(q.Columns) > 0 {
+		args = append(args, "--columns", strings.Join(q.Columns, ","))
 	}
 	cmd := exec.CommandContext(ctx, c.Binary, args...)
 	cmd.SysProcAttr = childAttr()

@@ -28,47 +28,60 @@ type IndexChange struct {
 	Bytes int64
 }
 
-// BuildVectors writes the index files for changed vectors of an unaware-bucket
-// table (paimon-format.md §7.4): every index file that holds a changed vector is
+// BuildVectors writes the index files for changed vectors (paimon-format.md §7.4,
+// §7.5). In a table without buckets every index file that holds a changed vector is
 // replaced; its unchanged vectors go into new files of their own, so that what
-// changes often parts from what does not. unchanged returns the vector of such
-// a data file. Each data file may be changed once. newUUID is called once for
-// each partition, in the order of their first changes.
+// changes often parts from what does not. A bucket has one index file with all its
+// vectors. unchanged returns the vector of such a data file. Each data file may be
+// changed once. newUUID is called once for each partition and bucket, in the order
+// of their first changes.
 func (t *Table) BuildVectors(base *State, changes []VectorChange, unchanged func(FileKey) (*roaring.Bitmap, error), newUUID func() string) (*IndexChange, error) {
-	var order []string
-	parts := map[string][]VectorChange{}
+	var order []BucketKey
+	parts := map[BucketKey][]VectorChange{}
 	seen := map[FileKey]bool{}
 	for _, c := range changes {
+		k := BucketKey{c.File.Partition, c.File.Bucket}
 		switch {
 		case seen[c.File]:
 			return nil, fmt.Errorf("deletion vectors: data file %s is changed twice", c.File.Name)
-		case c.File.Bucket != 0:
-			return nil, fmt.Errorf("deletion vectors: data file %s is in bucket %d, vectors of buckets are not written yet", c.File.Name, c.File.Bucket)
+		case k.Bucket != 0 && t.buckets.n == 0:
+			return nil, fmt.Errorf("deletion vectors: data file %s is in bucket %d, and the table has no buckets", c.File.Name, k.Bucket)
 		}
 		seen[c.File] = true
-		if _, ok := parts[c.File.Partition]; !ok {
-			order = append(order, c.File.Partition)
+		if _, ok := parts[k]; !ok {
+			order = append(order, k)
 		}
-		parts[c.File.Partition] = append(parts[c.File.Partition], c)
+		parts[k] = append(parts[k], c)
 	}
 	out := &IndexChange{}
-	for _, p := range order {
-		w := vectorWriter{t: t, partition: []byte(p), uuid: newUUID(), out: out, b: dv.NewBuilder(dv.Bits32)}
-		if err := w.keep(base, parts[p], unchanged); err != nil {
+	for _, k := range order {
+		w := vectorWriter{t: t, partition: []byte(k.Partition), bucket: k.Bucket, uuid: newUUID(), out: out, b: dv.NewBuilder(t.vectorVersion())}
+		if err := w.keep(base, parts[k], unchanged); err != nil {
 			return nil, err
 		}
-		if err := w.change(parts[p]); err != nil {
+		if err := w.change(parts[k]); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-// vectorWriter fills the index files of one partition and rolls to the next one
-// at the target size.
+// vectorVersion is the width that vectors are written in: that of the table's
+// option. An old vector of the other width that changes is converted; Java, which
+// cannot merge the two, fails on such a file (paimon-format.md §15).
+func (t *Table) vectorVersion() dv.Version {
+	if t.options.Bitmap64 {
+		return dv.Bits64
+	}
+	return dv.Bits32
+}
+
+// vectorWriter fills the index files of one partition, or of one bucket. Without
+// buckets it rolls to the next one at the target size.
 type vectorWriter struct {
 	t         *Table
 	partition []byte
+	bucket    int32
 	uuid      string
 	n         int
 	out       *IndexChange
@@ -83,7 +96,10 @@ func (w *vectorWriter) keep(base *State, changes []VectorChange, unchanged func(
 	}
 	for i := range base.Index {
 		e := &base.Index[i]
-		if e.Type != manifest.IndexDeletionVectors || e.Bucket != 0 || !bytes.Equal(e.Partition, w.partition) || !holdsAny(e, touched) {
+		if e.Type != manifest.IndexDeletionVectors || e.Bucket != w.bucket || !bytes.Equal(e.Partition, w.partition) {
+			continue
+		}
+		if !w.bucketed() && !holdsAny(e, touched) {
 			continue
 		}
 		gone := *e
@@ -102,8 +118,14 @@ func (w *vectorWriter) keep(base *State, changes []VectorChange, unchanged func(
 			}
 		}
 	}
+	if w.bucketed() {
+		return nil // the changed ones go into the same file
+	}
 	return w.finish()
 }
+
+// bucketed: all vectors lie in one file.
+func (w *vectorWriter) bucketed() bool { return w.t.buckets.n > 0 }
 
 func holdsAny(e *manifest.IndexEntry, names map[string]bool) bool {
 	for _, v := range e.Vectors {
@@ -134,7 +156,7 @@ func (w *vectorWriter) add(dataFile string, m *roaring.Bitmap) error {
 	if err := w.b.Add(dataFile, m); err != nil {
 		return fmt.Errorf("writing the deletion vector of %s: %w", dataFile, err)
 	}
-	if w.b.Size() > w.t.options.DeletionVectorTargetSize {
+	if !w.bucketed() && w.b.Size() > w.t.options.DeletionVectorTargetSize {
 		return w.finish()
 	}
 	return nil
@@ -147,7 +169,7 @@ func (w *vectorWriter) finish() error {
 	}
 	data, files, ranges := w.b.Finish()
 	e := manifest.IndexEntry{
-		Kind: manifest.Add, Partition: w.partition, Type: manifest.IndexDeletionVectors,
+		Kind: manifest.Add, Partition: w.partition, Bucket: w.bucket, Type: manifest.IndexDeletionVectors,
 		Name: IndexName(w.uuid, w.n), Size: int64(len(data)), Rows: int64(len(files)),
 	}
 	w.n++

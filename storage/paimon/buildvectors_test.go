@@ -104,6 +104,47 @@ func TestBuildVectors_Refuses(t *testing.T) {
 	require.ErrorIs(t, build(same, VectorChange{KeyOf(&a), roaring.BitmapOf(1 << 31)}), dv.ErrTooLarge)
 }
 
+// The option says how wide vectors are written, whatever those are that they
+// replace: Java cannot merge the two and fails on such a table.
+func TestBuildVectors_WritesTheWidthOfTheOptionAndConvertsTheOther(t *testing.T) {
+	f := newFixture(t, []types.Field{field(0, "id", types.IntType())}, nil)
+	a, b := f.insert(ints(1), ints(2), ints(3))[0], f.insert(ints(4), ints(5), ints(6))[0]
+	f.commit(Changes{Index: f.vectors(VectorChange{KeyOf(&a), roaring.BitmapOf(0)}, VectorChange{KeyOf(&b), roaring.BitmapOf(1)})}, OperationDelete)
+	widths := func() (out []dv.Version) {
+		for i := range f.st.Index {
+			key, err := f.tab.Paths().Index(&f.st.Index[i])
+			require.NoError(t, err)
+			file, err := f.bucket.Get(bg, key)
+			require.NoError(t, err)
+			var at []dv.Range
+			for _, v := range f.st.Index[i].Vectors {
+				at = append(at, vectorRange(v))
+			}
+			vectors, err := dv.ReadAll(file, at)
+			require.NoError(t, err)
+			for _, v := range vectors {
+				out = append(out, v.Version)
+			}
+		}
+		return out
+	}
+	require.Equal(t, []dv.Version{dv.Bits32, dv.Bits32}, widths())
+	for _, c := range []struct {
+		wide string
+		want []dv.Version
+	}{
+		{"true", []dv.Version{dv.Bits64, dv.Bits64}},  // the one that shared the index file moves, and is converted too
+		{"false", []dv.Version{dv.Bits64, dv.Bits32}}, // what is not touched stays as it is
+	} {
+		f.alter(func(s *Schema) {
+			s.Options = map[string]string{OptDeletionVectors: "true", OptDeletionVectorsBitmap64: c.wide}
+		})
+		f.commit(Changes{Index: f.vectors(VectorChange{KeyOf(&a), roaring.BitmapOf(0, 2)})}, OperationDelete)
+		require.Equal(t, c.want, widths())
+		require.Equal(t, [][]types.Datum{ints(2), ints(4), ints(6)}, scanRows(t, f.tab, f.st, ScanOptions{}))
+	}
+}
+
 func TestVectorRefs_RefusesTwoVectorsOfAFile(t *testing.T) {
 	e := manifest.IndexEntry{Type: manifest.IndexDeletionVectors, Name: "i", Vectors: []manifest.DeletionVector{{DataFile: "f"}}}
 	other := e

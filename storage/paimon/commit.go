@@ -46,6 +46,9 @@ type Commit struct {
 	Objects []objstore.Object
 	// State is the table's state once the snapshot is published.
 	State *State
+	// Added are the entries of Changes.Add as the snapshot has them: with row
+	// tracking, ids and sequence numbers follow from the snapshot.
+	Added []manifest.Entry
 }
 
 // MetadataBytes is the size of everything the commit writes but data and
@@ -63,7 +66,8 @@ func (c *Commit) MetadataBytes() int64 {
 // publishes. It reads manifests only to merge them. The kind follows from the
 // content, never from the operation (paimon-format.md §4.1). Errors: ErrNewer if
 // the lists hold what this program cannot write again, ErrSchemaChanged if base
-// was made under a later schema, manifest.ErrInconsistent or ErrCorrupt if the
+// was made under a later schema, a *Refusal if row tracking was switched on or off
+// since base, manifest.ErrInconsistent or ErrCorrupt if the
 // changes contradict each other or base.
 func (t *Table) BuildCommit(ctx context.Context, base *State, ch Changes, info CommitInfo) (*Commit, error) {
 	if !base.complete {
@@ -72,7 +76,13 @@ func (t *Table) BuildCommit(ctx context.Context, base *State, ch Changes, info C
 	if p := base.Snapshot; p != nil && p.SchemaID > t.schema.ID {
 		return nil, fmt.Errorf("%w: snapshot %d has schema %d, the table was opened at %d", ErrSchemaChanged, p.ID, p.SchemaID, t.schema.ID)
 	}
+	if err := t.checkTracking(ctx, base); err != nil {
+		return nil, err
+	}
 	b := &commitBuilder{t: t, base: base, ch: ch, info: info, c: &Commit{State: &State{complete: true}}}
+	if p := base.Snapshot; p != nil && p.NextRowID != nil {
+		b.next = *p.NextRowID
+	}
 	if err := b.lists(ctx); err != nil {
 		return nil, err
 	}
@@ -99,6 +109,7 @@ type commitBuilder struct {
 	size  [2]int64
 	index *string
 	rows  int64 // change of the row count
+	next  int64 // row id
 }
 
 // manifestNames gives out names of new data manifests.
@@ -175,7 +186,38 @@ func (b *commitBuilder) delta() ([]manifest.Entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("changes of a commit: %w", err)
 	}
+	if b.t.options.RowTracking {
+		return b.track(entries)
+	}
+	b.c.Added = entries[:len(b.ch.Add)]
 	return entries, nil
+}
+
+// track numbers new rows.
+func (b *commitBuilder) track(entries []manifest.Entry) ([]manifest.Entry, error) {
+	if b.t.options.RowTrackingGroups {
+		entries = groupByPartition(entries)
+	}
+	var err error
+	if b.next, err = assignRowIDs(entries, b.id(), b.next); err != nil {
+		return nil, fmt.Errorf("changes of a commit: %w", err)
+	}
+	at := map[manifest.ID]int{}
+	for i := range entries {
+		at[entries[i].ID()] = i
+	}
+	for i := range b.ch.Add {
+		b.c.Added = append(b.c.Added, entries[at[b.ch.Add[i].ID()]])
+	}
+	return entries, nil
+}
+
+// id is that of the new snapshot.
+func (b *commitBuilder) id() int64 {
+	if b.base.Snapshot == nil {
+		return 1
+	}
+	return b.base.Snapshot.ID + 1
 }
 
 // writeManifest makes a manifest. The entries must not be changed afterwards.
@@ -283,21 +325,17 @@ func (b *commitBuilder) checkVectors(index []manifest.IndexEntry) error {
 
 func (b *commitBuilder) snapshot() error {
 	s := &Snapshot{
-		Version: SnapshotVersion, UUID: b.info.UUID, ID: 1, SchemaID: b.t.schema.ID,
+		Version: SnapshotVersion, UUID: b.info.UUID, ID: b.id(), SchemaID: b.t.schema.ID,
 		BaseManifestList: b.list[0], BaseManifestListSize: &b.size[0],
 		DeltaManifestList: b.list[1], DeltaManifestListSize: &b.size[1],
 		IndexManifest: b.index, CommitUser: b.info.User, CommitIdentifier: b.info.Identifier, CommitKind: b.kind(),
 		TimeMillis: b.info.TimeMillis, TotalRecordCount: b.rows, DeltaRecordCount: b.rows,
-		Properties: b.info.Properties, NextRowID: new(int64(0)), Operation: b.info.Operation,
+		Properties: b.info.Properties, NextRowID: new(b.next), Operation: b.info.Operation,
 	}
 	if p := b.base.Snapshot; p != nil {
-		s.ID = p.ID + 1
 		s.TotalRecordCount += p.TotalRecordCount
 		s.TimeMillis = max(s.TimeMillis, p.TimeMillis)
 		s.Watermark = p.Watermark
-		if p.NextRowID != nil {
-			s.NextRowID = p.NextRowID
-		}
 		if p.SchemaID == s.SchemaID {
 			s.Statistics = p.Statistics
 		}

@@ -27,10 +27,12 @@ type OpenedFile struct {
 type fileColumn struct {
 	field types.Field   // what is read from the file
 	cast  caster        // nil: nothing to do
-	out   *types.Vector // what cast fills
+	out   *types.Vector // what is made of it
 	// fixed is the value of a partition column, which comes from the entry; the
 	// file's own is not read.
 	fixed *types.Datum
+	// tracked: it is a column of row tracking, completed into out.
+	tracked *trackedColumn
 }
 
 // absentColumn is the name of no column: system names cannot be given to columns.
@@ -39,8 +41,8 @@ const absentColumn = "_KEY_\x00absent"
 // errNoColumns: batches without columns could not say how many rows they have.
 var errNoColumns = errors.New("no columns to read")
 
-// OpenFile opens a data file for the given columns of the table's schema. They
-// are followed by field id into the file's own schema; a column the file does
+// OpenFile opens a data file for the given columns of the table's schema, or of
+// row tracking (RowIDColumn, SequenceColumn). They are followed by field id into the file's own schema; a column the file does
 // not have reads as NULL, one of another type is cast if that loses nothing,
 // else ErrTypeChanged. Values of partition columns are the entry's.
 func (t *Table) OpenFile(ctx context.Context, e *manifest.Entry, cols []int) (*OpenedFile, error) {
@@ -104,11 +106,17 @@ func (t *Table) fileColumns(file *Schema, e *manifest.Entry, cols []int) ([]file
 	}
 	out := make([]fileColumn, len(cols))
 	for i, c := range cols {
-		if c < 0 || c >= len(t.schema.Fields) {
-			return nil, fmt.Errorf("column %d of %d", c, len(t.schema.Fields))
+		want, err := t.ColumnField(c)
+		if err != nil {
+			return nil, err
 		}
-		want := t.schema.Fields[c]
 		col := &out[i]
+		if c < 0 {
+			if err := openTracked(col, c, &e.File); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		col.field = types.Field{ID: want.ID, Name: absentColumn, Type: want.Type.Nullable()}
 		at := file.ColumnByID(want.ID)
 		if p := t.partitionIndex(c); p >= 0 {
@@ -144,7 +152,7 @@ func (f *OpenedFile) Read(fn func(start int64, b *types.Batch) error) error {
 	var stop error
 	out := &types.Batch{Cols: make([]*types.Vector, len(f.cols))}
 	err := f.file.Read(f.places, func(start int64, b *types.Batch) error {
-		if err := f.convert(out, b); err != nil {
+		if err := f.convert(out, b, func(i int) int64 { return start + int64(i) }); err != nil {
 			return err
 		}
 		stop = fn(start, out)
@@ -166,7 +174,7 @@ func (f *OpenedFile) ReadRows(positions []uint32, out *types.Batch) error {
 	err := f.file.ReadRows(f.places, positions, raw)
 	part := &types.Batch{Cols: make([]*types.Vector, len(f.cols))}
 	if err == nil {
-		err = f.convert(part, raw)
+		err = f.convert(part, raw, func(i int) int64 { return int64(positions[i]) })
 	}
 	if err != nil {
 		return fmt.Errorf("data file %s: %w", f.name, err)
@@ -177,8 +185,8 @@ func (f *OpenedFile) ReadRows(positions []uint32, out *types.Batch) error {
 	return nil
 }
 
-// convert makes table columns of a batch as read.
-func (f *OpenedFile) convert(out, b *types.Batch) error {
+// convert makes table columns of a batch as read; at gives the rows' positions.
+func (f *OpenedFile) convert(out, b *types.Batch, at func(i int) int64) error {
 	n := b.Len()
 	for i := range f.cols {
 		c := &f.cols[i]
@@ -188,6 +196,9 @@ func (f *OpenedFile) convert(out, b *types.Batch) error {
 				c.out.AppendDatum(*c.fixed)
 			}
 			c.out.Truncate(n)
+			out.Cols[i] = c.out
+		case c.tracked != nil:
+			c.tracked.fill(c.out, b.Cols[i], at)
 			out.Cols[i] = c.out
 		case c.cast != nil:
 			c.out.Reset()

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"applier/storage/paimon/binrow"
 	"applier/storage/types"
 )
 
@@ -33,8 +32,6 @@ const (
 	CodeBranch            Code = "branch"
 	CodeBuckets           Code = "buckets"
 	CodeBucketFunction    Code = "bucket_function"
-	CodeCopyOnWrite       Code = "copy_on_write"
-	CodeBitmap64          Code = "bitmap64"
 	CodeRowTracking       Code = "row_tracking"
 	CodeExternalPaths     Code = "external_paths"
 	CodeIndexFileLocation Code = "index_file_location"
@@ -158,21 +155,9 @@ func (c *refuser) writing() {
 	if o.Branch != "main" {
 		c.add(CodeBranch, "branch is %q: only the main branch is written", o.Branch)
 	}
-	if o.Bucket != -1 {
-		c.add(CodeBuckets, "it has bucket=%d: buckets are not written yet, create the table with bucket=-1", o.Bucket)
-	}
-	if _, err := binrow.ParseBucketFunction(o.BucketFunction); err != nil {
-		c.add(CodeBucketFunction, "%s: use bucket-function.type=default", err)
-	}
-	if !o.DeletionVectors {
-		c.add(CodeCopyOnWrite, "deletion-vectors.enabled is false: rewriting files is not supported yet, create the table with "+
-			"deletion-vectors.enabled=true (an existing one takes the change if deletion-vectors.modifiable is true)")
-	}
-	if o.Bitmap64 {
-		c.add(CodeBitmap64, "deletion-vectors.bitmap64 is true: 64-bit vectors are not written yet (and not read by pypaimon), set it to false")
-	}
-	if o.RowTracking {
-		c.add(CodeRowTracking, "row-tracking.enabled is true: row ids are not kept up yet, create the table without it")
+	c.refuseBuckets()
+	if o.RowTracking && o.Bucket != -1 {
+		c.add(CodeRowTracking, "row-tracking.enabled is true and bucket=%d: row ids are for tables without buckets, create the table with bucket=-1", o.Bucket)
 	}
 	if len(o.ExternalPaths) > 0 && o.ExternalPathStrategy != "none" {
 		c.add(CodeExternalPaths, "data-file.external-paths is set: files outside of the table are not written, "+

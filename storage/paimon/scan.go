@@ -13,8 +13,8 @@ import (
 
 // ScanOptions say what to read.
 type ScanOptions struct {
-	// Columns of the table, in the wanted order; nil is all. CountRows counts
-	// without reading any.
+	// Columns of the table, in the wanted order; nil is all of its own. CountRows
+	// counts without reading any.
 	Columns []int
 	// Where are conditions that must all hold.
 	Where []Condition
@@ -38,7 +38,7 @@ func (t *Table) Scan(ctx context.Context, st *State, o ScanOptions, fn func(*typ
 	if err != nil {
 		return err
 	}
-	refs, err := VectorRefs(st.Index)
+	refs, err := t.LiveVectors(st.Index)
 	if err != nil {
 		return err
 	}
@@ -62,11 +62,10 @@ func (t *Table) Scan(ctx context.Context, st *State, o ScanOptions, fn func(*typ
 	return nil
 }
 
-// vectorOf reads a file's deletion vector, nil for none. Vectors count only if
-// the table's option says so (paimon-format.md §7).
+// vectorOf reads a file's deletion vector, nil for none.
 func (t *Table) vectorOf(ctx context.Context, e *manifest.Entry, refs map[FileKey]VectorRef) (*roaring.Bitmap, error) {
 	ref, ok := refs[KeyOf(e)]
-	if !ok || !t.options.DeletionVectors {
+	if !ok {
 		return nil, nil
 	}
 	return t.ReadVector(ctx, ref, e.File.Rows)
@@ -79,7 +78,7 @@ func (t *Table) CountRows(ctx context.Context, st *State) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	refs, err := VectorRefs(st.Index)
+	refs, err := t.LiveVectors(st.Index)
 	if err != nil {
 		return 0, err
 	}
@@ -88,7 +87,7 @@ func (t *Table) CountRows(ctx context.Context, st *State) (int64, error) {
 		e := &files[i]
 		n += e.File.Rows
 		ref, ok := refs[KeyOf(e)]
-		if !ok || !t.options.DeletionVectors {
+		if !ok {
 			continue
 		}
 		deleted := ref.At.Cardinality
@@ -151,10 +150,11 @@ func newScanner(t *Table, o ScanOptions) (*scanner, error) {
 	}
 	var fields []types.Field
 	for _, c := range o.Columns {
-		if c < 0 || c >= len(t.schema.Fields) {
-			return nil, fmt.Errorf("column %d of %d", c, len(t.schema.Fields))
+		f, err := t.ColumnField(c)
+		if err != nil {
+			return nil, err
 		}
-		fields = append(fields, t.schema.Fields[c])
+		fields = append(fields, f)
 	}
 	s.out = types.NewBatch(fields)
 	return s, nil

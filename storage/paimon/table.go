@@ -24,6 +24,7 @@ type Table struct {
 	// The partition columns: their positions in the schema, and types.
 	partitionCols  []int
 	partitionTypes []types.Type
+	buckets        buckets
 
 	schemas *sync.Map // schema id → *Schema
 	entries *entryCache
@@ -68,6 +69,7 @@ func openAt(b objstore.Bucket, s *Schema, branch string, a Access) (*Table, erro
 		bucket: b, branch: branch, schema: s, options: o, paths: paths, codec: codec, buffers: buffers,
 		partitionTypes: s.PartitionTypes(), schemas: &sync.Map{}, entries: newEntryCache(),
 	}
+	t.buckets = newBuckets(s, &o)
 	for _, key := range s.PartitionKeys {
 		t.partitionCols = append(t.partitionCols, s.Column(key))
 	}

@@ -53,6 +53,16 @@ func VectorRefs(index []manifest.IndexEntry) (map[FileKey]VectorRef, error) {
 	return refs, nil
 }
 
+// LiveVectors is VectorRefs of the vectors that count: there are none, whatever
+// the index manifest says, in a table without the option
+// deletion-vectors.enabled (paimon-format.md §7).
+func (t *Table) LiveVectors(index []manifest.IndexEntry) (map[FileKey]VectorRef, error) {
+	if !t.options.DeletionVectors {
+		return nil, nil
+	}
+	return VectorRefs(index)
+}
+
 func vectorRange(v manifest.DeletionVector) dv.Range {
 	r := dv.Range{Offset: v.Offset, Length: v.Length, Cardinality: -1}
 	if v.Cardinality != nil {

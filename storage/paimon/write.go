@@ -3,6 +3,7 @@ package paimon
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -13,14 +14,14 @@ import (
 	"applier/storage/types"
 )
 
-// DataFileWriter turns rows into data files, one partition at a time. It
-// belongs to one goroutine and reuses its buffers.
+// DataFileWriter turns rows into data files, one partition and bucket at a time.
+// It belongs to one goroutine and reuses its buffers.
 type DataFileWriter struct {
-	t      *Table
-	w      *datafile.Writer
-	target int64
-	now    func() time.Time
-	uuid   func() string
+	t *Table
+	s WriterSettings
+	// Encoders for rows that are new, for new versions of rows whose ids are kept,
+	// and for copies of rows.
+	fresh, versions, copies fileEncoder
 }
 
 // WriterSettings adjust a DataFileWriter.
@@ -35,23 +36,41 @@ type WriterSettings struct {
 	NewUUID func() string
 }
 
+// fileEncoder is a Parquet writer with its columns.
+type fileEncoder struct {
+	*datafile.Writer
+	fields []types.Field
+}
+
 // NewDataFileWriter returns a writer for the table's columns.
 func (t *Table) NewDataFileWriter(s WriterSettings) (*DataFileWriter, error) {
-	w, err := datafile.NewWriter(nil, datafile.WriterOptions{
-		Fields: t.schema.Fields, Compression: t.options.FileCompression, ZstdLevel: t.options.ZstdLevel,
-		RowGroupBytes: t.options.ParquetBlockSize, KeyColumns: s.KeyColumns, Concurrency: s.Concurrency,
-	})
-	if err != nil {
-		return nil, err
-	}
-	target := s.TargetBytes
-	if target == 0 {
-		target = t.options.TargetFileSize
+	if s.TargetBytes == 0 {
+		s.TargetBytes = t.options.TargetFileSize
 	}
 	if s.Now == nil {
 		s.Now = time.Now
 	}
-	return &DataFileWriter{t: t, w: w, target: target, now: s.Now, uuid: s.NewUUID}, nil
+	w := &DataFileWriter{t: t, s: s}
+	return w, w.prepare(&w.fresh, t.schema.Fields, false)
+}
+
+// prepare makes e ready for files with the given columns; keepChars: their values
+// are copies.
+func (w *DataFileWriter) prepare(e *fileEncoder, fields []types.Field, keepChars bool) error {
+	same := func(a, b types.Field) bool { return a.ID == b.ID && a.Type.NotNull == b.Type.NotNull }
+	if e.Writer != nil && slices.EqualFunc(e.fields, fields, same) {
+		return nil
+	}
+	o := &w.t.options
+	wr, err := datafile.NewWriter(nil, datafile.WriterOptions{
+		Fields: fields, Compression: o.FileCompression, ZstdLevel: o.ZstdLevel, RowGroupBytes: o.ParquetBlockSize,
+		KeyColumns: w.s.KeyColumns, Concurrency: w.s.Concurrency, KeepChars: keepChars,
+	})
+	if err != nil {
+		return err
+	}
+	*e = fileEncoder{wr, fields}
+	return nil
 }
 
 // Written is one new data file.
@@ -65,37 +84,57 @@ type Written struct {
 // (Java: 1000).
 const rollEvery = 1000
 
-// Write encodes the rows sel of b into files of a partition, given by its row
-// bytes, rolling at the target size. Files are built in memory: the caller
-// bounds a batch.
+// Write is WriteTo for a partition, given by its row bytes, of a table without
+// buckets.
 func (w *DataFileWriter) Write(partition []byte, b *types.Batch, sel []uint32) ([]Written, error) {
+	return w.WriteTo(Target{Partition: partition}, b, sel)
+}
+
+// WriteTo encodes the rows sel of b, which belong there, into files, rolling at
+// the target size. Files are built in memory: the caller bounds a batch.
+func (w *DataFileWriter) WriteTo(to Target, b *types.Batch, sel []uint32) ([]Written, error) {
+	return w.write(&w.fresh, to, b, sel)
+}
+
+// WriteVersions is WriteTo for new versions of rows that the table had before, in a
+// table with row tracking: b is a VersionBatch, with the ids that the rows keep.
+func (w *DataFileWriter) WriteVersions(to Target, b *types.Batch, sel []uint32) ([]Written, error) {
+	if err := w.prepare(&w.versions, append(slices.Clip(w.t.schema.Fields), trackingFields()...), false); err != nil {
+		return nil, err
+	}
+	return w.write(&w.versions, to, b, sel)
+}
+
+func (w *DataFileWriter) write(enc *fileEncoder, to Target, b *types.Batch, sel []uint32) ([]Written, error) {
 	if len(sel) == 0 {
 		return nil, nil
 	}
 	var out []Written
-	uuid, sequence := w.uuid(), int64(0)
+	uuid, sequence := w.s.NewUUID(), to.Sequence
 	for len(sel) > 0 {
 		var buf bytes.Buffer
-		w.w.Reset(&buf)
+		enc.Reset(&buf)
 		n := 0
-		for n < len(sel) && (n == 0 || w.w.Size() < w.target) {
-			step := min(len(sel)-n, w.step(n))
-			if err := w.w.WriteSelected(b, sel[n:n+step]); err != nil {
+		for n < len(sel) && (n == 0 || enc.Size() < w.s.TargetBytes) {
+			step := min(len(sel)-n, w.step(enc, n))
+			if err := enc.WriteSelected(b, sel[n:n+step]); err != nil {
 				return nil, fmt.Errorf("encoding a data file: %w", err)
 			}
 			n += step
 		}
-		info, err := w.w.Close()
+		info, err := enc.Close()
 		if err != nil {
 			return nil, fmt.Errorf("encoding a data file: %w", err)
 		}
-		f, err := w.file(partition, w.t.options.DataName(uuid, len(out)), info)
+		f, err := w.entry(enc.fields, to, w.t.options.DataName(uuid, len(out)), info)
 		if err != nil {
 			return nil, err
 		}
-		// One counter a writer, from 0 (paimon-format.md §8.4).
-		f.File.MinSequence, f.File.MaxSequence = sequence, sequence+info.Rows-1
-		sequence += info.Rows
+		if !w.t.options.RowTracking { // there the commit gives sequence numbers
+			// One counter a writer (paimon-format.md §8.4).
+			f.File.MinSequence, f.File.MaxSequence = sequence, sequence+info.Rows-1
+			sequence += info.Rows
+		}
 		key, err := w.t.paths.Data(&f)
 		if err != nil {
 			return nil, err
@@ -108,35 +147,45 @@ func (w *DataFileWriter) Write(partition []byte, b *types.Batch, sel []uint32) (
 
 // step bounds a call by what the target can still hold, so that large batches
 // are handed over in large pieces.
-func (w *DataFileWriter) step(rows int) int {
+func (w *DataFileWriter) step(enc *fileEncoder, rows int) int {
 	if rows == 0 {
 		return rollEvery
 	}
-	perRow := max(1, w.w.Size()/int64(rows))
-	left := (w.target - w.w.Size()) / perRow
+	perRow := max(1, enc.Size()/int64(rows))
+	left := (w.s.TargetBytes - enc.Size()) / perRow
 	return int(min(max(left/2, rollEvery), 1<<20))
 }
 
-// file makes the manifest entry of a new file.
-func (w *DataFileWriter) file(partition []byte, name string, info datafile.Info) (manifest.Entry, error) {
+// entry makes the manifest entry of a new file with the given columns.
+func (w *DataFileWriter) entry(fields []types.Field, to Target, name string, info datafile.Info) (manifest.Entry, error) {
 	t := w.t
-	stats := make([]ColumnStats, len(t.schema.Fields))
-	for i, f := range t.schema.Fields {
+	stats := make([]ColumnStats, len(fields))
+	for i, f := range fields {
 		stats[i] = t.options.StatsModeOf(i, f.Name).Apply(f.Type, info.Columns[i])
 	}
-	values, names, err := EncodeStats(t.schema.Fields, stats, t.options.StatsDense)
+	var columns []string
+	if own := len(t.schema.Fields); len(fields) > own {
+		for _, f := range fields {
+			columns = append(columns, f.Name)
+		}
+		// pypaimon finds statistics by the names of the table's own columns only.
+		for i := range stats[own:] {
+			stats[own+i] = ColumnStats{None: true}
+		}
+	}
+	values, names, err := EncodeStats(fields, stats, t.options.StatsDense)
 	if err != nil {
 		return manifest.Entry{}, fmt.Errorf("statistics of a data file: %w", err)
 	}
 	empty := binrow.Empty()
-	created, zero, source := localMillis(w.now()), int64(0), manifest.SourceAppend
+	created, zero, source := localMillis(w.s.Now()), int64(0), manifest.SourceAppend
 	return manifest.Entry{
-		Kind: manifest.Add, Partition: partition, TotalBuckets: manifest.UnawareBuckets,
+		Kind: manifest.Add, Partition: to.Partition, Bucket: to.Bucket, TotalBuckets: t.totalBuckets(),
 		File: manifest.DataFile{
 			Name: name, Size: info.Bytes, Rows: info.Rows, MinKey: empty, MaxKey: empty,
 			KeyStats:   manifest.Stats{Min: empty, Max: empty, NullCounts: []int64{}},
 			ValueStats: values, StatsColumns: names, SchemaID: t.schema.ID,
-			ExtraFiles: []string{}, CreationTime: &created, DeleteRows: &zero, Source: &source,
+			ExtraFiles: []string{}, CreationTime: &created, DeleteRows: &zero, Source: &source, WriteColumns: columns,
 		},
 	}, nil
 }

@@ -4,6 +4,8 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 import org.apache.paimon.AppendOnlyFileStore;
 import org.apache.paimon.append.AppendCompactCoordinator;
 import org.apache.paimon.append.AppendCompactTask;
@@ -11,12 +13,14 @@ import org.apache.paimon.data.BinaryRow;
 import org.apache.paimon.io.DataFileMeta;
 import org.apache.paimon.operation.BaseAppendFileStoreWrite;
 import org.apache.paimon.table.FileStoreTable;
+import org.apache.paimon.table.SpecialFields;
+import org.apache.paimon.table.sink.TableWriteImpl;
 import org.apache.paimon.table.source.DataSplit;
 import org.apache.paimon.table.source.EndOfScanException;
 import org.apache.paimon.table.source.Split;
 import wire.Args;
 
-/** The library's own compaction of append tables without buckets, deletion vectors included. */
+/** The library's own compaction of append tables, deletion vectors included. */
 final class Compactions {
   private final Warehouse warehouse;
 
@@ -32,8 +36,11 @@ final class Compactions {
     FileStoreTable t = warehouse.fileStore(a);
     if (a.has("min_file_num")) t = t.copy(Map.of("compaction.min.file-num", a.str("min_file_num")));
     Stage s = new Stage(t);
+    if (t.coreOptions().bucket() != -1) return buckets(s);
     List<AppendCompactTask> tasks = a.bool("full", false) ? everything(t) : picked(t);
     BaseAppendFileStoreWrite write = ((AppendOnlyFileStore) t.store()).newWrite(s.user);
+    // As Paimon's engines do: without it, the rows of tracked tables would lose their ids.
+    if (t.coreOptions().rowTrackingEnabled()) write.withWriteType(SpecialFields.rowTypeWithRowTracking(t.rowType()));
     try {
       for (AppendCompactTask task : tasks) s.messages.add(task.doCompact(t, write));
     } finally {
@@ -42,6 +49,23 @@ final class Compactions {
     s.facts.put("tasks", tasks.size());
     s.facts.put("files_before", tasks.stream().mapToInt(x -> x.compactBefore().size()).sum());
     s.facts.put("files_after", tasks.stream().mapToInt(x -> x.compactAfter().size()).sum());
+    return s;
+  }
+
+  /** Buckets are compacted by their writer, whole ones here. */
+  private static Stage buckets(Stage s) throws Exception {
+    Map<BinaryRow, Set<Integer>> buckets = new LinkedHashMap<>();
+    for (Split x : s.table.newReadBuilder().newScan().plan().splits()) {
+      DataSplit d = (DataSplit) x;
+      buckets.computeIfAbsent(d.partition(), p -> new TreeSet<>()).add(d.bucket());
+    }
+    try (TableWriteImpl<?> w = Writes.writer(s)) {
+      for (Map.Entry<BinaryRow, Set<Integer>> e : buckets.entrySet()) {
+        for (int b : e.getValue()) w.compact(e.getKey(), b, true);
+      }
+      s.messages.addAll(w.prepareCommit());
+    }
+    s.facts.put("tasks", buckets.size());
     return s;
   }
 

@@ -62,6 +62,7 @@ type settings struct {
 	comp      *compressor
 	dict      bool
 	delta     bool
+	keepChars bool
 }
 
 // maxPageBytes is what fits the 32-bit sizes of a page header.
@@ -73,7 +74,7 @@ func newChunkWriter(l *leaf, set *settings) *chunkWriter {
 	if c.flat() && l.maxDef > 0 {
 		c.reserved = maxValidityBytes(set.pageRows)
 	}
-	if l.t.Kind == types.Char {
+	if l.t.Kind == types.Char && !set.keepChars {
 		c.chars = types.NewVector(l.t)
 	}
 	c.reset()

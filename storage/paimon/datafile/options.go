@@ -40,6 +40,9 @@ type WriterOptions struct {
 	// DELTA_LENGTH_BYTE_ARRAY where no dictionary is used: smaller and faster,
 	// but not yet proven with every engine that reads Paimon tables.
 	Delta bool
+	// KeepChars writes CHAR values as they are, without filling them up with
+	// blanks: for copies of rows that somebody else wrote.
+	KeepChars bool
 	// Concurrency is how many goroutines encode columns during Write; 0 is 1.
 	Concurrency int
 	// CreatedBy goes into the footer, in the form "name version x (build y)".

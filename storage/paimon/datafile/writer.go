@@ -62,7 +62,7 @@ func NewWriter(w io.Writer, o WriterOptions) (*Writer, error) {
 		return nil, err
 	}
 	wr := &Writer{o: o, schema: s, comp: comp, keep: keepTotal}
-	set := settings{pageRows: o.PageRows, pageBytes: o.PageBytes, maxPage: maxPageBytes, comp: comp, dict: !o.NoDictionary, delta: o.Delta}
+	set := settings{pageRows: o.PageRows, pageBytes: o.PageBytes, maxPage: maxPageBytes, comp: comp, dict: !o.NoDictionary, delta: o.Delta, keepChars: o.KeepChars}
 	key := set
 	key.pageBytes = o.KeyPageBytes
 	isKey := make([]bool, len(o.Fields))

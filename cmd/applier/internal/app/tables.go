@@ -88,11 +88,7 @@ func newSchema(ctx context.Context, p *config.Pipeline, kafka ingest.ClientOptio
 	if p.Apply == config.ApplySoftDelete && !slices.ContainsFunc(fields, func(f types.Field) bool { return f.Name == merger.DeletedAt }) {
 		add(merger.DeletedAt, types.TimestampLTZType(3))
 	}
-	options, err := tableOptions(p.Create.Options)
-	if err != nil {
-		return nil, err
-	}
-	s, err := paimon.NewSchema(fields, p.Create.PartitionBy, options, nil, time.Now().UnixMilli())
+	s, err := paimon.NewSchema(fields, p.Create.PartitionBy, tableOptions(p.Create.Options), nil, time.Now().UnixMilli())
 	if err != nil {
 		return nil, err
 	}
@@ -133,17 +129,13 @@ func derived(ctx context.Context, p *config.Pipeline, kafka ingest.ClientOptions
 	return columns, err
 }
 
-// tableOptions are what the tables we create need, plus the user's own; a
-// contradiction is an error.
-func tableOptions(user map[string]string) (map[string]string, error) {
+// tableOptions are the options of a table we create: without buckets and with
+// deletion vectors, which suits streams of changes best, unless the user's own say
+// otherwise.
+func tableOptions(user map[string]string) map[string]string {
 	options := map[string]string{paimon.OptBucket: "-1", paimon.OptDeletionVectors: "true"}
-	for _, k := range sortedKeys(user) {
-		if v, fixed := options[k]; fixed && user[k] != v {
-			return nil, fmt.Errorf("create.options: %s must be %s for the tables created here, not %s", k, v, user[k])
-		}
-	}
 	maps.Copy(options, user)
-	return options, nil
+	return options
 }
 
 // newCatalog opens the warehouse.

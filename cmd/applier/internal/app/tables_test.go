@@ -5,20 +5,33 @@ import (
 	"testing"
 
 	"applier/merger"
-	"applier/storage/paimon"
 	"applier/storage/types"
 
 	"github.com/stretchr/testify/require"
 )
 
-func TestTableOptions_RefuseContradictions(t *testing.T) {
-	got, err := tableOptions(map[string]string{"bucket": "-1", "snapshot.time-retained": "2 h"})
-	require.NoError(t, err)
-	require.Equal(t, map[string]string{"bucket": "-1", "deletion-vectors.enabled": "true", "snapshot.time-retained": "2 h"}, got)
-	for option, value := range map[string]string{paimon.OptBucket: "4", paimon.OptDeletionVectors: "false"} {
-		_, err := tableOptions(map[string]string{option: value})
-		require.ErrorContains(t, err, "create.options: "+option+" must be ")
+func TestTableOptions_TheUsersOwnComeFirst(t *testing.T) {
+	require.Equal(t, map[string]string{"bucket": "-1", "deletion-vectors.enabled": "true"}, tableOptions(nil))
+	require.Equal(t, map[string]string{"bucket": "-1", "deletion-vectors.enabled": "false", "snapshot.time-retained": "2 h"},
+		tableOptions(map[string]string{"deletion-vectors.enabled": "false", "snapshot.time-retained": "2 h"}))
+}
+
+func TestOpenTable_CreatesTablesOfEveryMode(t *testing.T) {
+	for _, options := range []string{
+		"deletion-vectors.enabled: false", `deletion-vectors.bitmap64: "true"`, "row-tracking.enabled: true",
+		"row-tracking.enabled: true, deletion-vectors.enabled: false", "bucket: 4, bucket-key: id",
+		`bucket: 4, bucket-key: "note,id", deletion-vectors.enabled: false`,
+	} {
+		w := newWorld(t, "    key: [id]\n    create:\n      types: { note: STRING, id: BIGINT }\n      options: { "+options+" }\n")
+		table, err := openTable(testContext(t), w.catalog(), w.pipe(), w.kafka(), discard())
+		require.NoError(t, err, options)
+		for k, v := range w.pipe().Create.Options {
+			require.Equal(t, v, table.Schema().Options[k])
+		}
 	}
+	w := newWorld(t, "    key: [id]\n    create:\n      types: { id: BIGINT }\n      options: { bucket: 4, bucket-key: id, row-tracking.enabled: true }\n")
+	_, err := openTable(testContext(t), w.catalog(), w.pipe(), w.kafka(), discard())
+	require.ErrorContains(t, err, "row ids are for tables without buckets")
 }
 
 func TestOpenTable_CreatesWhatTheConfigurationNames(t *testing.T) {
