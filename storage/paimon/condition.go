@@ -102,18 +102,20 @@ func compareBounds(t types.Type, s ColumnStats, v types.Datum) (low, high int) {
 	return types.CompareDatums(t, s.Min, v), types.CompareDatums(t, s.Max, v)
 }
 
-// compareCharBounds is for bounds in the order of bytes, blanks at the end
-// included or not, of values that are compared without them. The two orders
-// differ where characters below the blank are about: 'a' is less than "a\x01",
-// 'a ' is not.
+// compareCharBounds is for bounds in the order of bytes, of values with or without
+// the blanks that they are compared with. The two orders differ where characters
+// below the blank are about: "a\x01" is less than 'a', and greater byte by byte.
 func compareCharBounds(least, most, v []byte) (low, high int) {
 	v = types.TrimBlanks(v)
 	low, high = -1, 1
+	if bytes.ContainsFunc(v, func(r rune) bool { return r < ' ' }) {
+		return low, high
+	}
 	padded := v
 	if n := len(least) - len(v); n > 0 {
 		padded = append(bytes.Clone(v), bytes.Repeat([]byte{' '}, n)...)
 	}
-	if bytes.Compare(least, padded) > 0 && !bytes.ContainsFunc(v, func(r rune) bool { return r < ' ' }) {
+	if bytes.Compare(least, padded) > 0 {
 		low = 1
 	}
 	if bytes.Compare(most, v) < 0 {

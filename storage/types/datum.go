@@ -124,7 +124,7 @@ func (v *Vector) AppendDatum(d Datum) {
 
 // CompareCells compares row i of a with row j of b, two vectors of one type,
 // in Spark's order: NULL first, NaN above every number, -0.0 equal to 0.0, text
-// by its UTF-8 bytes (CHAR without trailing blanks), binary unsigned.
+// by its UTF-8 bytes (CHAR as if filled up with blanks), binary unsigned.
 func CompareCells(a *Vector, i int, b *Vector, j int) int {
 	an, bn := a.IsNull(i), b.IsNull(j)
 	if an || bn {
@@ -153,7 +153,7 @@ func CompareCells(a *Vector, i int, b *Vector, j int) int {
 		return cmp.Or(cmp.Compare(a.I64[i], b.I64[j]), cmp.Compare(a.I32[i], b.I32[j]))
 	case LayoutBytes:
 		if a.Type.Kind == Char {
-			return bytes.Compare(TrimBlanks(a.Bytes(i)), TrimBlanks(b.Bytes(j)))
+			return compareChars(a.Bytes(i), b.Bytes(j))
 		}
 		return bytes.Compare(a.Bytes(i), b.Bytes(j))
 	}
@@ -173,6 +173,27 @@ func compareFloat(x, y float64) int {
 		return -1
 	case x > y:
 		return 1
+	}
+	return 0
+}
+
+// compareChars compares two CHAR values as if both were filled up with blanks,
+// whether they are or not: below a blank are control characters only, and a text
+// that ends where the other one goes on with one of them is the larger one.
+func compareChars(a, b []byte) int {
+	n := min(len(a), len(b))
+	if c := bytes.Compare(a[:n], b[:n]); c != 0 {
+		return c
+	}
+	for _, x := range a[n:] {
+		if x != ' ' {
+			return cmp.Compare(x, ' ')
+		}
+	}
+	for _, x := range b[n:] {
+		if x != ' ' {
+			return cmp.Compare(' ', x)
+		}
 	}
 	return 0
 }
@@ -207,7 +228,7 @@ func CompareDatums(t Type, a, b Datum) int {
 		return cmp.Or(cmp.Compare(a.I, b.I), cmp.Compare(a.N, b.N))
 	case LayoutBytes:
 		if t.Kind == Char {
-			return bytes.Compare(TrimBlanks(a.B), TrimBlanks(b.B))
+			return compareChars(a.B, b.B)
 		}
 		return bytes.Compare(a.B, b.B)
 	case LayoutList, LayoutMap, LayoutStruct:

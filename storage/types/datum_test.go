@@ -22,7 +22,8 @@ func refCompare(t Type, a, b Datum) int {
 	case t.Kind == Decimal && t.Precision > 18:
 		return a.D.Big().Cmp(b.D.Big())
 	case t.Kind == Char:
-		return strings.Compare(strings.TrimRight(string(a.B), " "), strings.TrimRight(string(b.B), " "))
+		filled := func(d Datum) string { return string(d.B) + strings.Repeat(" ", 64-len(d.B)) }
+		return strings.Compare(filled(a), filled(b))
 	case t.IsText() || t.IsBinary():
 		return strings.Compare(string(a.B), string(b.B))
 	case t.IsTimestamp():
@@ -87,6 +88,8 @@ func TestCompare_SparksOrder(t *testing.T) {
 	require.Zero(t, CompareDatums(DoubleType(), nan, FloatDatum(math.Float64frombits(0xfff8000000000001))))
 	require.Zero(t, CompareDatums(FloatType(), zero, negZero))
 	require.Zero(t, CompareDatums(CharType(5), StringDatum("a"), StringDatum("a   ")))
+	require.Equal(t, 1, CompareDatums(CharType(5), StringDatum("a"), StringDatum("a\t")), "a blank is above a tab")
+	require.Equal(t, -1, CompareDatums(CharType(5), StringDatum("a\t "), StringDatum("a")))
 	require.Equal(t, -1, CompareDatums(StringType(), StringDatum("a"), StringDatum("a ")))
 	require.Equal(t, 1, CompareDatums(BytesType(), BytesDatum([]byte{0x80}), BytesDatum([]byte{0x7f})), "unsigned")
 	require.Equal(t, 1, CompareDatums(StringType(), StringDatum("é"), StringDatum("z")), "UTF-8 bytes")

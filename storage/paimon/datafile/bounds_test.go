@@ -61,10 +61,10 @@ func checkStats(t tb, typ types.Type, rows [][]types.Datum, got ColumnStats) {
 			continue
 		}
 		nan = nan || d.F != d.F
-		if lo == nil || compareBounds(typ, *d, *lo) < 0 {
+		if lo == nil || types.CompareDatums(typ, *d, *lo) < 0 {
 			lo = d
 		}
-		if hi == nil || compareBounds(typ, *d, *hi) > 0 {
+		if hi == nil || types.CompareDatums(typ, *d, *hi) > 0 {
 			hi = d
 		}
 	}
@@ -74,20 +74,12 @@ func checkStats(t tb, typ types.Type, rows [][]types.Datum, got ColumnStats) {
 		return
 	}
 	require.True(t, got.HasBounds, "%s", typ)
-	require.Zero(t, compareBounds(typ, *lo, got.Min), "%s: %v", typ, got.Min)
-	require.Zero(t, compareBounds(typ, *hi, got.Max), "%s: %v", typ, got.Max)
+	require.Zero(t, types.CompareDatums(typ, *lo, got.Min), "%s: %v", typ, got.Min)
+	require.Zero(t, types.CompareDatums(typ, *hi, got.Max), "%s: %v", typ, got.Max)
 	if got.Min.F == 0 {
 		require.Equal(t, typ.Kind == types.Float || typ.Kind == types.Double, math.Signbit(got.Min.F))
 	}
 	require.False(t, got.Max.F == 0 && math.Signbit(got.Max.F))
-}
-
-// compareBounds is the order of bounds: CHAR byte by byte with its blanks.
-func compareBounds(typ types.Type, a, b types.Datum) int {
-	if typ.Kind == types.Char {
-		typ = types.StringType()
-	}
-	return types.CompareDatums(typ, a, b)
 }
 
 func TestBounds_PrefixesOrderLikeTheirBytes(t *testing.T) {
