@@ -108,11 +108,14 @@ func TestCrash_NothingIsLostOrDoubledWhenTheDaemonIsKilled(t *testing.T) {
 	seed := uint64(intVariable(t, "CRASH_SEED", int(time.Now().UnixNano()%1_000_000)))
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 1))
-	changes := max(200_000, 2_000*blind)
-	plan := crashPlan(rnd, blind)
+	crashTable(t, rnd, seed, max(200_000, 2_000*blind), crashPlan(rnd, blind), "{}")
+}
 
+// crashTable kills the daemon by plan while it applies changes to a table with the
+// given options, and compares what it has made of them with the model.
+func crashTable(t *testing.T, rnd *rand.Rand, seed uint64, changes int, plan []string, options string) *rig {
 	topic := newTopic(t, crashPartitions)
-	r := newRig(t, "", pipe{Topic: topic, More: fmt.Sprintf("create: { types: { id: BIGINT, v: BIGINT, s: STRING } }\nbatch: { rows: %d, interval: 100ms, idle_flush: 20ms }", crashBatch)})
+	r := newRig(t, "", pipe{Topic: topic, More: fmt.Sprintf("create: { types: { id: BIGINT, v: BIGINT, s: STRING }, options: %s }\nbatch: { rows: %d, interval: 100ms, idle_flush: 20ms }", options, crashBatch)})
 	r.session = "1s"
 	r.configure("")
 	m := &crashModel{load: crashLoad{seed}, now: map[int]int{}}
@@ -131,6 +134,7 @@ func TestCrash_NothingIsLostOrDoubledWhenTheDaemonIsKilled(t *testing.T) {
 	require.Equal(t, len(plan), kills)
 	m.verify(t, r, topic)
 	require.Equal(t, [crashPartitions]int64{int64(len(m.queue[0])), int64(len(m.queue[1])), int64(len(m.queue[2])), int64(len(m.queue[3]))}, m.at)
+	return r
 }
 
 // crashPlan is the failpoints of every cycle; none is a kill at a random time.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -71,7 +72,10 @@ func TestGolden_ARescaledPartitionHaltsByName(t *testing.T) {
 	s := r.waitHalt(p, "T-OPTIONS")
 	require.Contains(t, s.Halt.Message, "a partition has 2 buckets, the option bucket says 4: bring it to the new number with INSERT OVERWRITE")
 	r.holds(m)
-	harness.MustStop(t, p)
+	require.NoError(t, p.Signal(syscall.SIGTERM))
+	code, err := p.Wait(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 3, code, "it ended halted")
 }
 
 // keyColumn is the first column that can serve as a merge key of a test.

@@ -108,6 +108,9 @@ type Applier struct {
 	view     view
 	planner  planner
 	writer   *paimon.DataFileWriter
+	copiers  chan *paimon.DataFileWriter // writers of copyFiles that are idle
+	// copied are the copies of files that attempts for the batch in hand have made.
+	copied map[paimon.FileKey]*fileCopy
 
 	state          State
 	due            Effect
@@ -161,6 +164,7 @@ func New(ctx context.Context, s Settings, d Deps) (*Applier, error) {
 		set: s, name: d.Name, table: d.Table, identity: Identity(d.Name, first), src: d.Source, letters: d.Letters,
 		obs: d.Observer, user: s.CommitUserPrefix + s.UUID(), control: make(chan Event, 64), batches: make(chan *batcher.Batch),
 		ended: make(chan struct{}), changed: make(chan struct{}), stages: map[string]time.Duration{},
+		copiers: make(chan *paimon.DataFileWriter, maxCopies), copied: map[paimon.FileKey]*fileCopy{},
 	}
 	a.config = configDigest(s, d.Table.Schema())
 	a.chain = newChain(d.Table.Bucket(), d.Table.Paths(), s.ID)
@@ -177,15 +181,18 @@ func New(ctx context.Context, s Settings, d Deps) (*Applier, error) {
 			return nil, err
 		}
 	}
-	a.writer, err = d.Table.NewDataFileWriter(paimon.WriterSettings{
-		KeyColumns: s.Key, TargetBytes: s.TargetFileBytes,
-		Concurrency: s.EncodeConcurrency, Now: s.Now, NewUUID: s.UUID,
-	})
-	if err != nil {
+	if a.writer, err = a.newWriter(s.EncodeConcurrency); err != nil {
 		return nil, err
 	}
 	a.publish() // a loop that waits for the group has a status too
 	return a, nil
+}
+
+// newWriter makes a writer that encodes so many columns at a time.
+func (a *Applier) newWriter(concurrency int) (*paimon.DataFileWriter, error) {
+	return a.table.NewDataFileWriter(paimon.WriterSettings{
+		KeyColumns: a.set.Key, TargetBytes: a.set.TargetFileBytes, Concurrency: concurrency, Now: a.set.Now, NewUUID: a.set.UUID,
+	})
 }
 
 func (a *Applier) preparePlanner() error {
@@ -492,6 +499,7 @@ func (a *Applier) step(ev Event) {
 // release gives the batch behind info back, if it is the one in hand.
 func (a *Applier) release(info *BatchInfo) {
 	a.attempt, a.planned = nil, nil
+	clear(a.copied)
 	if a.batch != nil && info.Op == "" {
 		a.src.Release(a.batch)
 		a.batch = nil
@@ -700,6 +708,7 @@ func (a *Applier) acknowledge(e Acknowledge) error {
 		a.batch = nil
 	}
 	a.attempt, a.planned, a.missing = nil, nil, 0
+	clear(a.copied)
 	return nil
 }
 

@@ -28,7 +28,7 @@ func classify(err error) Code {
 		return CodeMemory
 	case errors.Is(err, paimon.ErrNewer), errors.Is(err, ErrRecordVersion), errors.Is(err, manifest.ErrUnsupported):
 		return CodeVersion
-	case errors.Is(err, paimon.ErrRefused), errors.Is(err, datafile.ErrUnsupported):
+	case errors.Is(err, paimon.ErrRefused), errors.Is(err, paimon.ErrNoRowIDs), errors.Is(err, datafile.ErrUnsupported):
 		return CodeOptions
 	case errors.Is(err, paimon.ErrTypeChanged):
 		return CodeSchema

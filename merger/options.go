@@ -47,7 +47,8 @@ type Settings struct {
 	Log              *slog.Logger
 	// Now is the wall clock, for snapshot times.
 	Now func() time.Time
-	// UUID makes names of files and snapshots.
+	// UUID makes names of files and snapshots. With EncodeConcurrency above 1 several
+	// goroutines call it.
 	UUID func() string
 }
 

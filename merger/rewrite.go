@@ -11,6 +11,7 @@ import (
 	"applier/storage/paimon/manifest"
 
 	"github.com/RoaringBitmap/roaring/v2"
+	"golang.org/x/sync/errgroup"
 )
 
 // Copy-on-write tables have no deletion vectors: a file with deleted rows is
@@ -28,32 +29,27 @@ import (
 // the store. A file that has no row left goes.
 func (a *Applier) rewriteFiles(ctx context.Context, at *attempt, base *paimon.State, ch *paimon.Changes) error {
 	at.rewritten = map[uint32]*manifest.Entry{}
+	copies, err := a.planCopies(at.plan)
+	if err != nil {
+		return err
+	}
+	if err := a.copyFiles(ctx, copies); err != nil {
+		return err
+	}
 	old, err := paimon.VectorRefs(base.Index)
 	if err != nil {
 		return err
 	}
 	var vectors []paimon.VectorChange
-	for _, seg := range at.plan.sortedSegments() {
-		f := a.view.bySeg[seg]
-		if f == nil {
-			return &Halt{CodeMismatch, fmt.Sprintf("the index names a data file (segment %d) that is not live", seg)}
+	for _, c := range copies {
+		ch.Delete = append(ch.Delete, c.from.entry)
+		if c.to != nil {
+			at.rewritten[c.from.seg] = c.to
+			at.bytes.Data += c.to.File.Size
+			ch.Add = append(ch.Add, *c.to)
 		}
-		drop := roaring.BitmapOf(f.places(at.plan.deletes[seg])...)
-		switch n := int64(drop.GetCardinality()); {
-		case n != int64(len(at.plan.deletes[seg])) || int64(drop.Maximum()) >= f.entry.File.Rows:
-			return &Halt{CodeMismatch, fmt.Sprintf("rows to be deleted of data file %s are not in it", f.entry.File.Name)}
-		case n < f.entry.File.Rows:
-			e, err := a.writer.Rewrite(ctx, &f.entry, drop)
-			if err != nil {
-				return err
-			}
-			at.rewritten[seg] = e
-			at.bytes.Data += e.File.Size
-			ch.Add = append(ch.Add, *e)
-		}
-		ch.Delete = append(ch.Delete, f.entry)
 		// A vector from the time when the table had them goes with its file.
-		if k := paimon.KeyOf(&f.entry); old[k].Index != nil {
+		if k := paimon.KeyOf(&c.from.entry); old[k].Index != nil {
 			vectors = append(vectors, paimon.VectorChange{File: k})
 		}
 	}
@@ -69,6 +65,99 @@ func (a *Applier) rewriteFiles(ctx context.Context, at *attempt, base *paimon.St
 		return a.table.ReadVector(ctx, old[k], f.entry.File.Rows)
 	}, a.set.UUID)
 	return err
+}
+
+// fileCopy is a file that rows are taken out of, and what is left of it; to is nil
+// for nothing.
+type fileCopy struct {
+	from *dataFile
+	drop *roaring.Bitmap // positions in the file
+	to   *manifest.Entry
+}
+
+// planCopies lists the files to be rewritten in the order of their segments.
+func (a *Applier) planCopies(p *plan) ([]*fileCopy, error) {
+	var copies []*fileCopy
+	for _, seg := range p.sortedSegments() {
+		f := a.view.bySeg[seg]
+		if f == nil {
+			return nil, &Halt{CodeMismatch, fmt.Sprintf("the index names a data file (segment %d) that is not live", seg)}
+		}
+		drop := roaring.BitmapOf(f.places(p.deletes[seg])...)
+		if drop.GetCardinality() != uint64(len(p.deletes[seg])) || int64(drop.Maximum()) >= f.entry.File.Rows {
+			return nil, &Halt{CodeMismatch, fmt.Sprintf("rows to be deleted of data file %s are not in it", f.entry.File.Name)}
+		}
+		copies = append(copies, &fileCopy{from: f, drop: drop})
+	}
+	return copies, nil
+}
+
+// Files up to sideBySide bytes are copied at the same time, up to maxCopies of
+// them: what they wait for is the disk. Larger ones come one after another, for
+// each may need a row group of memory; their columns are encoded in parallel.
+const (
+	sideBySide = 8 << 20
+	maxCopies  = 8
+)
+
+// copyFiles makes the copies. What an earlier attempt for the same batch has copied
+// already is taken as it is: nobody refers to it, and where others commit often a
+// batch with large files would never come to an end.
+func (a *Applier) copyFiles(ctx context.Context, copies []*fileCopy) error {
+	group, side := errgroup.WithContext(ctx)
+	group.SetLimit(min(max(a.set.EncodeConcurrency, 1), maxCopies))
+	var large []*fileCopy
+	for _, c := range copies {
+		size := &c.from.entry.File
+		switch {
+		case int64(c.drop.GetCardinality()) == size.Rows:
+		case a.reuse(c):
+		case size.Size > sideBySide:
+			large = append(large, c)
+		default:
+			group.Go(func() error {
+				w, err := a.copier()
+				if err != nil {
+					return err
+				}
+				defer func() { a.copiers <- w }()
+				c.to, err = w.Rewrite(side, &c.from.entry, c.drop)
+				return err
+			})
+		}
+	}
+	err := group.Wait()
+	for _, c := range large {
+		if err == nil {
+			c.to, err = a.writer.Rewrite(ctx, &c.from.entry, c.drop)
+		}
+	}
+	for _, c := range copies {
+		if c.to != nil {
+			a.copied[paimon.KeyOf(&c.from.entry)] = c
+		}
+	}
+	return err
+}
+
+// reuse takes a copy over from an earlier attempt.
+func (a *Applier) reuse(c *fileCopy) bool {
+	old := a.copied[paimon.KeyOf(&c.from.entry)]
+	if old == nil || !old.drop.Equals(c.drop) {
+		return false
+	}
+	c.to = old.to
+	return true
+}
+
+// copier returns a writer that nobody uses.
+func (a *Applier) copier() (*paimon.DataFileWriter, error) {
+	select {
+	case w := <-a.copiers:
+		return w, nil
+	default:
+		return a.newWriter(1)
+	}
 }
 
 // removed are the rows that rewriting has taken out of a file, by the places that

@@ -2,12 +2,15 @@ package merger
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -87,6 +90,63 @@ func TestCopyOnWrite_ALostRaceCopiesWhatIsThereNow(t *testing.T) {
 	require.Contains(t, r.seen.notices, NoticeLostRace)
 	require.Equal(t, []string{"k=1 v=b", "k=3 v=a"}, r.rows(), "2 does not come back")
 	r.checkIndex()
+}
+
+// Others commit all the time: what was copied once for a batch is not copied again.
+func TestCopyOnWrite_AnAttemptTakesOverTheCopiesOfTheOneBefore(t *testing.T) {
+	r := kvRig(t, rigOptions{apply: batcher.Mirror, options: tableModes["copy on write"]})
+	r.foreign(kvRow(1, "a"), kvRow(2, "a"))
+	r.foreign(kvRow(3, "a"), kvRow(4, "a"))
+	r.begin()
+	races := 0
+	r.onStage = func(name string) {
+		if name == "still" && races < 3 {
+			races++
+			r.foreign(kvRow(100, fmt.Sprint(races)))
+		}
+	}
+	r.put(0, 1, "b")
+	r.put(0, 3, "-")
+	c := r.commit()
+	require.Equal(t, 4, c.Attempts)
+	require.Equal(t, []string{"k=1 v=b", "k=100 v=1", "k=100 v=2", "k=100 v=3", "k=2 v=a", "k=4 v=a"}, r.rows())
+	r.checkIndex()
+	files := 0
+	require.NoError(t, r.disk.List(bg, "bucket-0", func(objstore.Info) error { files++; return nil }))
+	require.Equal(t, 2+3+2+4, files, "the old ones, the foreign ones, two copies, and the new rows of four attempts")
+	require.Empty(t, r.a.copied)
+}
+
+// Large files are copied one after another, small ones side by side.
+func TestCopyOnWrite_LargeAndSmallFiles(t *testing.T) {
+	r := kvRig(t, rigOptions{apply: batcher.Mirror, options: tableModes["copy on write"], settings: func(s *Settings) { s.EncodeConcurrency, s.UUID = 4, uuid.NewString }})
+	big := make([]byte, sideBySide)
+	rng := rand.NewChaCha8([32]byte{1})
+	_, _ = rng.Read(big)
+	for i := range int64(12) {
+		v := types.StringDatum("small")
+		if i == 5 {
+			v = types.StringDatum(hex.EncodeToString(big)) // twice as long, and zstd halves it
+		}
+		r.foreign([]types.Datum{types.IntDatum(10 * i), v}, kvRow(10*i+1, "x"), kvRow(10*i+2, "y"))
+	}
+	r.begin()
+	for i := range int64(12) {
+		r.put(0, 10*i+1, "-")
+	}
+	r.commit()
+	r.checkIndex()
+	live, err := r.table.Files(bg, r.latest(), nil)
+	require.NoError(t, err)
+	require.Len(t, live, 12)
+	large := 0
+	for _, e := range live {
+		require.EqualValues(t, 2, e.File.Rows)
+		if e.File.Size > sideBySide {
+			large++
+		}
+	}
+	require.Equal(t, 1, large)
 }
 
 // A table that had deletion vectors and has them no more: readers do not look at

@@ -14,6 +14,7 @@ import (
 	"applier/merger/keyindex"
 	"applier/storage/objstore"
 	"applier/storage/paimon"
+	"applier/storage/paimon/manifest"
 	"applier/storage/types"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -418,5 +419,49 @@ func (r *rig) checkBuckets() {
 		k := paimon.BucketKey{Partition: string(st.Index[i].Partition), Bucket: st.Index[i].Bucket}
 		require.False(r.t, seen[k], "two index files of bucket %d", k.Bucket)
 		seen[k] = true
+	}
+}
+
+// checkFigures: every snapshot counts its rows exactly, and its kind is that of its
+// content (paimon-format.md §4).
+func (r *rig) checkFigures() {
+	ctx := context.Background()
+	before := ""
+	for id := int64(1); id <= r.latest().Snapshot.ID; id++ {
+		s, err := paimon.ReadSnapshot(ctx, r.disk, r.table.Paths(), id)
+		require.NoError(r.t, err)
+		st, err := r.table.State(ctx, s)
+		require.NoError(r.t, err)
+		files, err := r.table.Files(ctx, st, nil)
+		require.NoError(r.t, err)
+		total := int64(0)
+		for i := range files {
+			total += files[i].File.Rows
+		}
+		require.Equal(r.t, total, s.TotalRecordCount, "snapshot %d", id)
+		delta, err := r.table.Delta(ctx, s)
+		require.NoError(r.t, err)
+		change, overwrites := int64(0), false
+		for i := range delta {
+			if delta[i].Kind == manifest.Add {
+				change += delta[i].File.Rows
+			} else {
+				change -= delta[i].File.Rows
+				overwrites = true
+			}
+		}
+		index := ""
+		if s.IndexManifest != nil {
+			index = *s.IndexManifest
+		}
+		require.Equal(r.t, change, s.DeltaRecordCount, "snapshot %d", id)
+		require.Equal(r.t, overwrites || index != before, s.CommitKind == paimon.CommitOverwrite, "snapshot %d: %s", id, s.CommitKind)
+		before = index
+	}
+	live, err := r.table.CountRows(ctx, r.latest())
+	require.NoError(r.t, err)
+	require.Len(r.t, r.rows(), int(live))
+	if !r.table.Options().DeletionVectors {
+		require.Equal(r.t, live, r.latest().Snapshot.TotalRecordCount, "without vectors every row that is counted is there")
 	}
 }

@@ -75,6 +75,7 @@ func checkSplit(t *rapid.T, a batcher.Apply, ordered bool) {
 	require.Equal(t, m.text(), r.rows(), "stream %+v", stream)
 	r.checkIndex()
 	r.checkBuckets()
+	r.checkFigures()
 	checkCounts(t, r, seeded)
 }
 

@@ -96,7 +96,7 @@ func inspectFiles(ctx context.Context, w io.Writer, t *paimon.Table, f tableFlag
 	if err != nil {
 		return err
 	}
-	refs, err := paimon.VectorRefs(st.Index)
+	refs, err := t.LiveVectors(st.Index)
 	if err != nil {
 		return err
 	}
