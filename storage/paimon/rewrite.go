@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"applier/storage/objstore"
-	"applier/storage/paimon/datafile"
 	"applier/storage/paimon/manifest"
 	"applier/storage/types"
 
@@ -26,24 +24,40 @@ import (
 // memory. Once Rewrite returns nil it is durable, and nothing refers to it. Errors
 // are those of reading e (OpenFile) and of the store.
 func (w *DataFileWriter) Rewrite(ctx context.Context, e *manifest.Entry, drop *roaring.Bitmap) (*manifest.Entry, error) {
-	out, err := w.rewrite(ctx, e, drop)
+	out, err := w.join(ctx, []Part{{e, drop}})
 	if err != nil {
 		return nil, fmt.Errorf("rewriting data file %s: %w", e.File.Name, err)
 	}
 	return out, nil
 }
 
-func (w *DataFileWriter) rewrite(ctx context.Context, e *manifest.Entry, drop *roaring.Bitmap) (*manifest.Entry, error) {
-	fields, cols, err := w.copied(ctx, e)
+// Part is a data file of which some rows are copied: all but those at the
+// positions Drop; nil drops none.
+type Part struct {
+	Entry *manifest.Entry
+	Drop  *roaring.Bitmap
+}
+
+// Join copies data files of one partition and bucket, one behind the other, into
+// one new file, as Rewrite copies one: what compaction consists of. Something must
+// be left.
+func (w *DataFileWriter) Join(ctx context.Context, parts []Part) (*manifest.Entry, error) {
+	out, err := w.join(ctx, parts)
+	if err != nil {
+		return nil, fmt.Errorf("joining %d data files from %s on: %w", len(parts), parts[0].Entry.File.Name, err)
+	}
+	source := manifest.SourceCompact
+	out.File.Source = &source
+	return out, nil
+}
+
+func (w *DataFileWriter) join(ctx context.Context, parts []Part) (*manifest.Entry, error) {
+	first := parts[0].Entry
+	fields, cols, err := w.copied(ctx, parts)
 	if err != nil {
 		return nil, err
 	}
-	src, err := w.t.OpenFile(ctx, e, cols)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = src.Close() }()
-	place := manifest.Entry{Partition: e.Partition, Bucket: e.Bucket}
+	place := manifest.Entry{Partition: first.Partition, Bucket: first.Bucket}
 	place.File.Name = w.t.options.DataName(w.s.NewUUID(), 0)
 	key, err := w.t.paths.Data(&place)
 	if err != nil {
@@ -54,42 +68,53 @@ func (w *DataFileWriter) rewrite(ctx context.Context, e *manifest.Entry, drop *r
 		return nil, err
 	}
 	defer dst.Abort()
-	info, span, err := w.copyRows(ctx, src, fields, drop, dst)
-	if err != nil {
+	if err := w.prepare(&w.copies, fields, true); err != nil {
 		return nil, err
 	}
-	if left := e.File.Rows - int64(drop.GetCardinality()); info.Rows != left {
-		return nil, fmt.Errorf("%w: %d rows are left where %d should be", ErrCorrupt, info.Rows, left)
+	w.copies.Reset(dst)
+	var span sequenceSpan
+	for _, p := range parts {
+		if err := w.copyRows(ctx, p, cols, &span); err != nil {
+			return nil, err
+		}
+	}
+	info, err := w.copies.Close()
+	if err != nil {
+		return nil, err
 	}
 	if err := dst.Close(); err != nil {
 		return nil, err
 	}
-	n, err := w.entry(fields, Target{Partition: e.Partition, Bucket: e.Bucket}, place.File.Name, info)
+	n, err := w.entry(fields, Target{Partition: first.Partition, Bucket: first.Bucket}, place.File.Name, info)
 	if err != nil {
 		return nil, err
 	}
-	n.TotalBuckets = e.TotalBuckets
+	n.TotalBuckets = first.TotalBuckets
 	// The rows take up no more numbers than they did, so that files read in the
 	// order of their sequence numbers stay in order.
-	n.File.MinSequence, n.File.MaxSequence = e.File.MinSequence, e.File.MinSequence+info.Rows-1
+	n.File.MinSequence, n.File.MaxSequence = first.File.MinSequence, first.File.MinSequence+info.Rows-1
 	if w.t.options.RowTracking {
 		n.File.MinSequence, n.File.MaxSequence = span.min, span.max
 	}
 	return &n, nil
 }
 
-// copied returns the columns of a copy of a file, and what is read for them. A
-// column takes NULLs if it did when the file was written.
-func (w *DataFileWriter) copied(ctx context.Context, e *manifest.Entry) (fields []types.Field, cols []int, err error) {
-	old, err := w.t.SchemaByID(ctx, e.File.SchemaID)
-	if err != nil {
-		return nil, nil, err
-	}
+// copied returns the columns of a copy of files, and what is read for them. A
+// column takes NULLs if it did when one of the files was written.
+func (w *DataFileWriter) copied(ctx context.Context, parts []Part) (fields []types.Field, cols []int, err error) {
 	for i, f := range w.t.schema.Fields {
-		if at := old.ColumnByID(f.ID); at < 0 || !old.Fields[at].Type.NotNull {
-			f.Type = f.Type.Nullable()
-		}
 		fields, cols = append(fields, f), append(cols, i)
+	}
+	for _, p := range parts {
+		old, err := w.t.SchemaByID(ctx, p.Entry.File.SchemaID)
+		if err != nil {
+			return nil, nil, err
+		}
+		for i := range fields {
+			if at := old.ColumnByID(fields[i].ID); at < 0 || !old.Fields[at].Type.NotNull {
+				fields[i].Type = fields[i].Type.Nullable()
+			}
+		}
 	}
 	if w.t.options.RowTracking {
 		fields, cols = append(fields, trackingFields()...), append(cols, RowIDColumn, SequenceColumn)
@@ -97,16 +122,20 @@ func (w *DataFileWriter) copied(ctx context.Context, e *manifest.Entry) (fields 
 	return fields, cols, nil
 }
 
-// copyRows streams the rows that are not in drop.
-func (w *DataFileWriter) copyRows(ctx context.Context, src *OpenedFile, fields []types.Field, drop *roaring.Bitmap, dst objstore.Writer) (datafile.Info, sequenceSpan, error) {
-	var span sequenceSpan
-	if err := w.prepare(&w.copies, fields, true); err != nil {
-		return datafile.Info{}, span, err
+// copyRows streams the rows of a file that are not dropped.
+func (w *DataFileWriter) copyRows(ctx context.Context, p Part, cols []int, span *sequenceSpan) error {
+	src, err := w.t.OpenFile(ctx, p.Entry, cols)
+	if err != nil {
+		return err
 	}
-	w.copies.Reset(dst)
-	gone := drop.Iterator()
+	defer func() { _ = src.Close() }()
+	drop := p.Drop
+	if drop == nil {
+		drop = roaring.New()
+	}
+	gone, before := drop.Iterator(), w.copies.Rows()
 	var sel []uint32
-	err := src.Read(func(start int64, b *types.Batch) error {
+	err = src.Read(func(start int64, b *types.Batch) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -124,8 +153,10 @@ func (w *DataFileWriter) copyRows(ctx context.Context, src *OpenedFile, fields [
 		return w.copies.WriteSelected(b, sel)
 	})
 	if err != nil {
-		return datafile.Info{}, span, err
+		return err
 	}
-	info, err := w.copies.Close()
-	return info, span, err
+	if want, got := p.Entry.File.Rows-int64(drop.GetCardinality()), w.copies.Rows()-before; want != got {
+		return fmt.Errorf("%w: %d rows of data file %s are left where %d should be", ErrCorrupt, got, p.Entry.File.Name, want)
+	}
+	return nil
 }
