@@ -31,7 +31,7 @@ a string, dates and times as ISO texts, binary as hex, NaN and infinities as str
 	where := c.Flags().StringArray("where-key", nil, "COLUMN=VALUE, may be repeated")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		ctx := c.Context()
-		t, err := flags.openTable(ctx, args[0])
+		t, err := flags.openTable(ctx, args[0], paimon.Read)
 		if err != nil {
 			return err
 		}

@@ -34,7 +34,7 @@ func inspectCommand() *cobra.Command {
 		sub := &cobra.Command{Use: i.name + " DATABASE.TABLE", Short: "Show " + i.short, Args: cobra.ExactArgs(1)}
 		flags := addTableFlags(sub)
 		sub.RunE = func(c *cobra.Command, args []string) error {
-			t, err := flags.openTable(c.Context(), args[0])
+			t, err := flags.openTable(c.Context(), args[0], paimon.Read)
 			if err != nil {
 				return err
 			}

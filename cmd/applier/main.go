@@ -91,7 +91,7 @@ Exit codes: 0 done; 1 something failed; 2 bad command line or configuration;
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(runCommand(), validateCommand(), demoCommand(), healthcheckCommand(), catCommand(), inspectCommand(),
-		offsetsCommand(), pauseCommand(), resumeCommand(), flushCommand(), statusCommand(), schemaCommand(), generateCommand(), versionCommand())
+		compactCommand(), expireCommand(), orphansCommand(), offsetsCommand(), pauseCommand(), resumeCommand(), flushCommand(), statusCommand(), schemaCommand(), generateCommand(), versionCommand())
 	return root
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -15,26 +16,35 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// warehouseFlags say where tables are.
+type warehouseFlags struct{ file, warehouse *string }
+
+func addWarehouseFlags(c *cobra.Command) warehouseFlags {
+	return warehouseFlags{
+		file:      c.Flags().StringP("config", "c", "", "configuration file that names the warehouse"),
+		warehouse: c.Flags().String("warehouse", "", "warehouse folder, instead of a configuration"),
+	}
+}
+
 // tableFlags are the flags of commands that look at a table.
 type tableFlags struct {
-	file, warehouse   *string
+	warehouseFlags
 	snapshot          *int64
 	tag, branch, asOf *string
 }
 
 func addTableFlags(c *cobra.Command) tableFlags {
 	return tableFlags{
-		file:      c.Flags().StringP("config", "c", "", "configuration file that names the warehouse"),
-		warehouse: c.Flags().String("warehouse", "", "warehouse folder, instead of a configuration"),
-		snapshot:  c.Flags().Int64("snapshot", 0, "snapshot id instead of the latest"),
-		tag:       c.Flags().String("tag", "", "tag instead of the latest snapshot"),
-		branch:    c.Flags().String("branch", "", "branch instead of main"),
-		asOf:      c.Flags().String("as-of", "", "the table as it was at a time: 2026-01-31T12:00:00Z, '2026-01-31 12:00:00' (UTC), or milliseconds since 1970"),
+		warehouseFlags: addWarehouseFlags(c),
+		snapshot:       c.Flags().Int64("snapshot", 0, "snapshot id instead of the latest"),
+		tag:            c.Flags().String("tag", "", "tag instead of the latest snapshot"),
+		branch:         c.Flags().String("branch", "", "branch instead of main"),
+		asOf:           c.Flags().String("as-of", "", "the table as it was at a time: 2026-01-31T12:00:00Z, '2026-01-31 12:00:00' (UTC), or milliseconds since 1970"),
 	}
 }
 
-// openTable opens DATABASE.TABLE for reading.
-func (f tableFlags) openTable(ctx context.Context, name string) (*paimon.Table, error) {
+// openTable opens DATABASE.TABLE.
+func (f warehouseFlags) openTable(ctx context.Context, name string, a paimon.Access) (*paimon.Table, error) {
 	n, err := catalog.ParseName(name)
 	if err != nil {
 		return nil, exitError{exitUsage, err}
@@ -58,7 +68,7 @@ func (f tableFlags) openTable(ctx context.Context, name string) (*paimon.Table, 
 	if err != nil {
 		return nil, err
 	}
-	return c.Open(ctx, n, paimon.Read)
+	return c.Open(ctx, n, a)
 }
 
 // version opens the wanted version of a table, with the schema of its time.
@@ -120,3 +130,16 @@ func parseKey(t *paimon.Table, pairs []string) ([]paimon.Condition, error) {
 }
 
 func number(n int64) string { return strconv.FormatInt(n, 10) }
+
+// humanSize shows bytes with three digits or so.
+func humanSize(n int64) string {
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
+	x, u := float64(n), 0
+	for x >= 1000 && u < len(units)-1 {
+		x, u = x/1024, u+1
+	}
+	if u == 0 {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.3g %s", x, units[u])
+}
