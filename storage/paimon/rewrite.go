@@ -2,8 +2,10 @@ package paimon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"applier/storage/paimon/datafile"
 	"applier/storage/paimon/manifest"
 	"applier/storage/types"
 
@@ -74,7 +76,11 @@ func (w *DataFileWriter) join(ctx context.Context, parts []Part) (*manifest.Entr
 	w.copies.Reset(dst)
 	var span sequenceSpan
 	for _, p := range parts {
-		if err := w.copyRows(ctx, p, cols, &span); err != nil {
+		done, err := w.copyGroups(ctx, p, fields)
+		if err == nil && !done {
+			err = w.copyRows(ctx, p, cols, &span)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -120,6 +126,40 @@ func (w *DataFileWriter) copied(ctx context.Context, parts []Part) (fields []typ
 		fields, cols = append(fields, trackingFields()...), append(cols, RowIDColumn, SequenceColumn)
 	}
 	return fields, cols, nil
+}
+
+// verbatimGroup is the size from which on row groups are copied without being
+// decoded. Smaller ones are worth the work of making a large one of them.
+const verbatimGroup = 4 << 20
+
+// copyGroups copies the row groups of a file as they are, if nothing of it is
+// dropped and it has the columns of the copy. Files of tables with row tracking
+// are never copied so: sequence numbers are found in their rows.
+func (w *DataFileWriter) copyGroups(ctx context.Context, p Part, fields []types.Field) (done bool, err error) {
+	groups := max(p.Entry.File.Size/verbatimGroup, 1)
+	if p.Drop != nil && !p.Drop.IsEmpty() || w.t.options.RowTracking || p.Entry.File.Size < verbatimGroup {
+		return false, nil
+	}
+	key, err := w.t.paths.Data(p.Entry)
+	if err != nil {
+		return false, err
+	}
+	r, err := w.t.bucket.Open(ctx, key, p.Entry.File.Size)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = r.Close() }()
+	f, err := openParquet(r, p.Entry, datafile.ReadOptions{Fields: fields, Buffers: w.t.buffers})
+	if errors.Is(err, datafile.ErrSchema) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if int64(f.RowGroups()) > groups || !w.copies.CanCopy(f) {
+		return false, nil
+	}
+	return true, w.copies.CopyGroups(f)
 }
 
 // copyRows streams the rows of a file that are not dropped.

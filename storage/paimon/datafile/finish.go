@@ -132,11 +132,15 @@ func (wr *Writer) close() error {
 	k := 0
 	for g := range wr.groups {
 		for c := range wr.groups[g].Columns {
+			x := wr.indexes[k]
+			k++
+			if len(x.pages) == 0 { // copied from a file without an index
+				continue
+			}
 			from := len(tail)
-			tail = appendOffsetIndex(tail, wr.indexes[k].pages, wr.indexes[k].base)
+			tail = appendOffsetIndex(tail, x.pages, x.base)
 			cc := &wr.groups[g].Columns[c]
 			cc.OffsetIndexOffset, cc.OffsetIndexLength = wr.off+int64(from), int32(len(tail)-from)
-			k++
 		}
 	}
 	m := fileMetaData{

@@ -191,32 +191,42 @@ func (p pageLoc) end() int64 { return p.offset + int64(p.size) }
 // pageIndex reads the chunk's offset index, nil if there is none, and the
 // dictionary in front of the pages.
 func (c *chunkReader) pageIndex(m *columnChunk, rows int64) ([]pageLoc, error) {
+	pages, err := c.f.pageLocs(m, rows)
+	if err != nil {
+		return nil, c.fail(err)
+	}
+	start, _ := c.md.span()
+	if len(pages) > 0 && pages[0].offset > start {
+		c.src.seek(start, pages[0].offset)
+		return pages, c.leadingDictionary()
+	}
+	return pages, nil
+}
+
+// pageLocs reads the offset index of a chunk of so many rows, nil if it has none.
+func (f *File) pageLocs(m *columnChunk, rows int64) ([]pageLoc, error) {
 	off, n := m.OffsetIndexOffset, int64(m.OffsetIndexLength)
 	if off <= 0 || n <= 0 {
 		return nil, nil
 	}
-	if n > maxIndexBytes || off > c.f.end-n {
-		return nil, c.fail(fmt.Errorf("%w: an offset index of %d bytes at %d", ErrCorrupt, n, off))
+	if n > maxIndexBytes || off > f.end-n {
+		return nil, fmt.Errorf("%w: an offset index of %d bytes at %d", ErrCorrupt, n, off)
 	}
 	b := make([]byte, n)
-	if err := readFull(c.f.r, b, off); err != nil {
-		return nil, c.fail(fmt.Errorf("reading the offset index: %w", err))
+	if err := readFull(f.r, b, off); err != nil {
+		return nil, fmt.Errorf("reading the offset index: %w", err)
 	}
 	pages, err := decodeOffsetIndex(b)
 	if err != nil {
-		return nil, c.fail(fmt.Errorf("%w: offset index: %w", ErrCorrupt, err))
+		return nil, fmt.Errorf("%w: offset index: %w", ErrCorrupt, err)
 	}
-	start, end := c.md.span()
+	start, end := m.MetaData.span()
 	at, row := start, int64(-1)
 	for i, p := range pages {
 		if p.offset < at || p.size <= 0 || p.end() > end || p.row <= row || p.row >= rows || i == 0 && p.row != 0 {
-			return nil, c.fail(fmt.Errorf("%w: offset index, page %d at %d, row %d", ErrCorrupt, i, p.offset, p.row))
+			return nil, fmt.Errorf("%w: offset index, page %d at %d, row %d", ErrCorrupt, i, p.offset, p.row)
 		}
 		at, row = p.end(), p.row
-	}
-	if len(pages) > 0 && pages[0].offset > start {
-		c.src.seek(start, pages[0].offset)
-		return pages, c.leadingDictionary()
 	}
 	return pages, nil
 }
