@@ -308,7 +308,8 @@ type Create struct {
 	// Column: SQL type, for columns whose type the changes do not tell or that
 	// shall differ, such as DECIMAL(18,2).
 	Types map[string]string `koanf:"types" keys:"column"`
-	// Paimon table options, such as target-file-size: 128mb.
+	// Paimon table options, such as target-file-size: 128mb. Unless they are named
+	// here, bucket is -1 and deletion-vectors.enabled is true.
 	Options map[string]string `koanf:"options" raw:"true" keys:"option"`
 
 	// order has the names of Types as they stand in the file.

@@ -53,7 +53,7 @@ func raceRecords(topic string) (first, batch []*kgo.Record) {
 
 // raceRig is a table of two files with rows 1 to 6, and a daemon that stops
 // itself at a failpoint of every batch.
-func raceRig(t *testing.T, name, failpoint string) (*rig, *harness.Process, *model) {
+func raceRig(t *testing.T, name, failpoint string, options map[string]string) (*rig, *harness.Process, *model) {
 	t.Helper()
 	topic := topicName(t.Name() + name)
 	harness.SharedKafka(t).CreateTopic(t, harness.Topic{Name: topic})
@@ -61,7 +61,7 @@ func raceRig(t *testing.T, name, failpoint string) (*rig, *harness.Process, *mod
 	r.session = "30s" // it stands still longer than a session of tests
 	r.configure("")
 	require.NoError(t, harness.Java(t).Create(t.Context(), r.ref(), harness.TableSpec{
-		Columns: []harness.Column{{Name: "id", Type: "BIGINT"}, {Name: "v", Type: "STRING"}}, Options: vectorOptions,
+		Columns: []harness.Column{{Name: "id", Type: "BIGINT"}, {Name: "v", Type: "STRING"}}, Options: options,
 	}))
 	m := newModel([]string{"id", "v"}, []string{"id"})
 	first, _ := raceRecords(topic)
@@ -84,17 +84,17 @@ func TestRace_ForeignCommitWhileABatchIsUnderWay(t *testing.T) {
 				if step != "commit/publish" && i%3 != 0 {
 					continue // the last moment is the hard one
 				}
-				t.Run(f.name, func(t *testing.T) { raceOnce(t, step, f) })
+				t.Run(f.name, func(t *testing.T) { raceOnce(t, step, f, vectorOptions) })
 			}
 		})
 	}
 }
 
-func raceOnce(t *testing.T, step string, f foreign) {
+func raceOnce(t *testing.T, step string, f foreign, options map[string]string) {
 	java := harness.Java(t)
 	// Hits of a step: publish 1 is the start's commit, then two batches fill the table.
 	nth := map[string]int{"commit/plan": 4, "commit/still": 4, "commit/publish": 4}[step]
-	r, p, m := raceRig(t, "", fmt.Sprintf("%s=stop@%d", step, nth))
+	r, p, m := raceRig(t, "", fmt.Sprintf("%s=stop@%d", step, nth), options)
 	r.waitApplied(p)
 	_, batch := raceRecords(r.pipes[0].Topic)
 	r.kafka.Produce(t, batch...)
@@ -142,7 +142,7 @@ type prepared struct {
 // runs on and must follow whatever comes of it.
 func TestRace_ForeignWritePreparedBeforeOursAndCommittedAfterIt(t *testing.T) {
 	java := harness.Java(t)
-	r, p, m := raceRig(t, "", "")
+	r, p, m := raceRig(t, "", "", vectorOptions)
 	r.waitApplied(p)
 	topic := r.pipes[0].Topic
 	// A file of its own that none of our batches touches.
@@ -207,7 +207,7 @@ func TestRace_ForeignWritePreparedBeforeOursAndCommittedAfterIt(t *testing.T) {
 func TestRace_ManyForeignCommitsAndOurs(t *testing.T) {
 	const inserts = 40
 	java := harness.Java(t)
-	r, p, m := raceRig(t, "", "")
+	r, p, m := raceRig(t, "", "", vectorOptions)
 	r.waitApplied(p)
 	topic := r.pipes[0].Topic
 	done := make(chan error, 1)

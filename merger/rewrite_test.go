@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"applier/batcher"
+	"applier/ingest/change"
 	"applier/storage/objstore"
 	"applier/storage/paimon"
 	"applier/storage/paimon/manifest"
@@ -213,6 +214,41 @@ func TestCopyOnWrite_PlacesAfterManyCommits(t *testing.T) {
 	r.put(0, 2999, "new")
 	r.commit()
 	r.checkIndex()
+}
+
+// Long keys lie in a file beside the index, by the places that the index knows.
+func TestCopyOnWrite_LongKeys(t *testing.T) {
+	fields := []types.Field{{ID: 0, Name: "s", Type: types.StringType()}, {ID: 1, Name: "n", Type: types.IntType()}}
+	r := kvRig(t, rigOptions{
+		apply: batcher.Mirror, fields: fields, options: tableModes["copy on write"], settings: func(s *Settings) { s.StateDir = t.TempDir() },
+	})
+	name := func(i int) string { return fmt.Sprintf("a key that is longer than sixteen bytes, number %d", i) }
+	var rows [][]types.Datum
+	for i := range 500 {
+		rows = append(rows, []types.Datum{types.StringDatum(name(i)), types.IntDatum(0)})
+	}
+	r.foreign(rows...)
+	r.begin()
+	want := map[int]int{}
+	for round := 1; round <= 6; round++ {
+		for i := round; i < 500; i += 7 {
+			c := r.b.Changes()
+			c.Cols[0].AppendString(name(i))
+			c.Cols[1].AppendInt32(int32(round))
+			c.EndRow(change.Update, 0, r.offsets[0], 1)
+			r.record(0)
+			want[i] = round
+		}
+		r.commit()
+		r.checkIndex()
+	}
+	for _, text := range r.rows() {
+		var i, n int
+		_, err := fmt.Sscanf(text, "s=a key that is longer than sixteen bytes, number %d n=%d", &i, &n)
+		require.NoError(t, err)
+		require.Equal(t, want[i], n, text)
+	}
+	require.Len(t, r.rows(), 500)
 }
 
 func TestCopyOnWrite_AFileThatCannotBeCopiedIsTriedAgain(t *testing.T) {

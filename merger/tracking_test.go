@@ -9,7 +9,9 @@ import (
 	"pgregory.net/rapid"
 
 	"applier/batcher"
+	"applier/storage/objstore"
 	"applier/storage/paimon"
+	"applier/storage/paimon/manifest"
 	"applier/storage/types"
 )
 
@@ -102,8 +104,9 @@ func checkTracking(t *rapid.T, options map[string]string) {
 	}
 }
 
-// A table whose row tracking was switched on later has rows without ids.
-func TestRowTracking_SwitchedOnLaterHalts(t *testing.T) {
+// A table whose row tracking was switched on later has rows without ids; so has one
+// that somebody compacted who does not know of them.
+func TestRowTracking_RowsWithoutIDsAreRefusedByName(t *testing.T) {
 	r := kvRig(t, rigOptions{apply: batcher.Mirror})
 	r.begin()
 	r.put(0, 1, "a")
@@ -115,8 +118,28 @@ func TestRowTracking_SwitchedOnLaterHalts(t *testing.T) {
 	b, err := s.Encode()
 	require.NoError(t, err)
 	require.NoError(t, r.disk.PutIfAbsent(bg, paimon.Paths{}.Schema(1), b))
-	r.open(nil)
-	r.post(Assigned{})
+	_, err = paimon.OpenTable(bg, r.disk, paimon.Write)
+	require.ErrorIs(t, err, paimon.ErrRefused)
+	require.ErrorContains(t, err, "row ids begin with a table")
+
+	r = kvRig(t, rigOptions{apply: batcher.Mirror, options: tableModes["tracked, vectors"]})
+	r.begin()
+	r.put(0, 1, "a")
+	r.commit()
+	live, err := r.table.Files(bg, r.latest(), nil)
+	require.NoError(t, err)
+	lost := live[0]
+	lost.File.Name, lost.File.FirstRowID = "data-lost-0.parquet", nil
+	lost.File.Source = new(manifest.SourceCompact)
+	key, err := r.table.Paths().Data(&live[0])
+	require.NoError(t, err)
+	data, err := r.disk.Get(bg, key)
+	require.NoError(t, err)
+	key, err = r.table.Paths().Data(&lost)
+	require.NoError(t, err)
+	r.publishForeign(bg, paimon.Changes{Add: []manifest.Entry{lost}, Delete: live[:1], Compact: true}, []objstore.Object{{Key: key, Data: data}})
+	r.put(0, 1, "b")
+	r.flush()
 	require.Equal(t, CodeOptions, r.a.state.Halt.Code)
-	require.Contains(t, r.a.state.Halt.Facts, "row-tracking.enabled can be chosen only when a table is created")
+	require.Contains(t, r.a.state.Halt.Facts, "row tracking begins with a table")
 }

@@ -320,7 +320,7 @@ func (v *view) accept(e *manifest.Entry) error {
 	}
 	if v.table.Options().RowTracking {
 		if _, _, err := paimon.RowIDsFrom(&e.File); err != nil {
-			return &Halt{CodeOptions, fmt.Sprintf("%v; row-tracking.enabled can be chosen only when a table is created", err)}
+			return &Halt{CodeOptions, fmt.Sprintf("%v; row tracking begins with a table: roll it back to a snapshot without the file, or create another one", err)}
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package paimon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -38,7 +39,28 @@ func OpenTable(ctx context.Context, b objstore.Bucket, a Access) (*Table, error)
 	if err != nil {
 		return nil, err
 	}
-	return openAt(b, s, "", a)
+	t, err := openAt(b, s, "", a)
+	if err != nil || a != Write || s.ID == 0 {
+		return t, err
+	}
+	return t, t.checkHistory(ctx)
+}
+
+// checkHistory refuses a table of several schemas whose rows tell that an option
+// was changed which must not be.
+func (t *Table) checkHistory(ctx context.Context) error {
+	id, err := LatestSnapshotID(ctx, t.bucket, t.paths)
+	if err != nil || id == 0 {
+		return err
+	}
+	s, err := ReadSnapshot(ctx, t.bucket, t.paths, id)
+	if errors.Is(err, objstore.ErrNotExist) {
+		return nil // expired meanwhile; every commit looks again
+	}
+	if err != nil {
+		return err
+	}
+	return t.checkTracking(ctx, &State{Snapshot: s})
 }
 
 // openAt opens a table at a schema; branch "" is the one that the options name.

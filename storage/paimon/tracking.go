@@ -25,8 +25,9 @@ const (
 	SequenceColumn = -2
 )
 
-// ErrNoRowIDs: a data file has neither row ids nor a first one: it is older than
-// the table's row tracking, which can be chosen only when a table is created.
+// ErrNoRowIDs: a data file has neither row ids nor a first one. It is older than
+// the table's row tracking, which can be chosen only when a table is created, or its
+// writer has lost them.
 var ErrNoRowIDs = errors.New("no row ids")
 
 // trackingFields are the columns at the end of files that hold them. Java writes
@@ -63,7 +64,7 @@ func RowIDsFrom(f *manifest.DataFile) (first int64, ok bool, err error) {
 	case holdsRowIDs(f):
 		return 0, false, nil
 	case f.FirstRowID == nil:
-		return 0, false, fmt.Errorf("data file %s: %w: it is older than the table's row tracking", f.Name, ErrNoRowIDs)
+		return 0, false, fmt.Errorf("data file %s: %w: it is older than the table's row tracking, or its writer does not know it", f.Name, ErrNoRowIDs)
 	}
 	return *f.FirstRowID, true, nil
 }

@@ -135,7 +135,16 @@ func TestRowTracking_RefusesWhatHasNoIDs(t *testing.T) {
 	_, err = f.tab.ColumnField(-3)
 	require.Error(t, err)
 	f.insert(ints(1))
-	f.alter(func(s *Schema) { s.Options = maps.Clone(s.Options); s.Options[OptRowTracking] = "true" })
+	later := *f.tab.schema
+	later.ID, later.Options = 1, maps.Clone(later.Options)
+	later.Options[OptRowTracking] = "true"
+	data, err := later.Encode()
+	require.NoError(t, err)
+	require.NoError(t, f.bucket.PutIfAbsent(bg, Paths{}.Schema(1), data))
+	_, err = OpenTable(bg, f.bucket, Write)
+	require.ErrorIs(t, err, ErrRefused)
+	f.tab, err = OpenTable(bg, f.bucket, Read)
+	require.NoError(t, err)
 	_, err = f.tab.BuildCommit(bg, f.st, Changes{}, f.info(""))
 	require.ErrorIs(t, err, ErrRefused, "switched on when there were snapshots")
 	require.ErrorContains(t, err, string(CodeRowTracking))

@@ -59,7 +59,7 @@ final class Compactions {
       DataSplit d = (DataSplit) x;
       buckets.computeIfAbsent(d.partition(), p -> new TreeSet<>()).add(d.bucket());
     }
-    try (TableWriteImpl<?> w = Writes.writer(s)) {
+    try (TableWriteImpl<?> w = Writes.writer(s, Map.of("write-only", "false"))) {
       for (Map.Entry<BinaryRow, Set<Integer>> e : buckets.entrySet()) {
         for (int b : e.getValue()) w.compact(e.getKey(), b, true);
       }

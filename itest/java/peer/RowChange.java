@@ -59,7 +59,8 @@ final class RowChange {
   }
 
   void run() throws Exception {
-    try (TableWriteImpl<?> writer = Writes.writer(stage)) {
+    // Its writer must not compact buckets meanwhile: Spark's does not either.
+    try (TableWriteImpl<?> writer = Writes.writer(stage, Map.of("write-only", "true"))) {
       if (tracked != null) writer.withWriteType(tracked);
       TableRead read = tracked == null ? table.newReadBuilder().newRead() : table.newReadBuilder().withReadType(tracked).newRead();
       for (Split s : table.newReadBuilder().newScan().plan().splits()) {

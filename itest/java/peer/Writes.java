@@ -90,7 +90,11 @@ final class Writes {
   }
 
   static TableWriteImpl<?> writer(Stage s) {
-    TableWriteImpl<?> w = s.table.newWrite(s.user).withIgnorePreviousFiles(s.overwrite != null);
+    return writer(s, Map.of());
+  }
+
+  static TableWriteImpl<?> writer(Stage s, Map<String, String> options) {
+    TableWriteImpl<?> w = s.table.copy(options).newWrite(s.user).withIgnorePreviousFiles(s.overwrite != null);
     w.withIOManager(IOManager.create(System.getProperty("java.io.tmpdir")));
     return w;
   }

@@ -80,7 +80,7 @@ func TestValidate_ReportsEveryPipelineAndChangesNothing(t *testing.T) {
 
 	for _, c := range []struct{ name, pipeline, err string }{
 		{"no table", "    key: [id]\n", "pipeline p: table shop.orders does not exist"},
-		{"fixed buckets", "    key: [id]\n    create: { types: { id: BIGINT }, options: { bucket: '4' } }\n", "bucket must be -1"},
+		{"fixed buckets", "    key: [id]\n    create: { types: { id: BIGINT }, options: { bucket: '4' } }\n", "it has bucket=4 and no bucket-key"},
 		{"no dead letter topic", "    key: [id]\n    create: { types: { id: BIGINT } }\n    on_error: dead_letter\n    dead_letter: { topic: dead }\n", "K-NO-TOPIC: topic dead"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
