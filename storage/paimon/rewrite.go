@@ -128,7 +128,7 @@ func (w *DataFileWriter) copied(ctx context.Context, parts []Part) (fields []typ
 	return fields, cols, nil
 }
 
-// verbatimGroup is the size from which on row groups are copied without being
+// verbatimGroup is the size, by default, from which on row groups are copied without being
 // decoded. Smaller ones are worth the work of making a large one of them.
 const verbatimGroup = 4 << 20
 
@@ -136,8 +136,8 @@ const verbatimGroup = 4 << 20
 // dropped and it has the columns of the copy. Files of tables with row tracking
 // are never copied so: sequence numbers are found in their rows.
 func (w *DataFileWriter) copyGroups(ctx context.Context, p Part, fields []types.Field) (done bool, err error) {
-	groups := max(p.Entry.File.Size/verbatimGroup, 1)
-	if p.Drop != nil && !p.Drop.IsEmpty() || w.t.options.RowTracking || p.Entry.File.Size < verbatimGroup {
+	groups := max(p.Entry.File.Size/w.verbatim, 1)
+	if p.Drop != nil && !p.Drop.IsEmpty() || w.t.options.RowTracking || p.Entry.File.Size < w.verbatim {
 		return false, nil
 	}
 	key, err := w.t.paths.Data(p.Entry)

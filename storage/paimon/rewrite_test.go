@@ -77,7 +77,7 @@ func fileBits(t require.TestingT, tab *Table, e *manifest.Entry, drop *roaring.B
 // Every file of every golden table, written by Spark and Flink under any schema,
 // is copied without some rows; the copies are the originals bit for bit.
 func TestRewrite_GoldenFilesBitForBit(t *testing.T) {
-	files, rows := 0, 0
+	files, rows, joined := 0, 0, 0
 	eachGoldenTable(t, func(t *testing.T, g *goldenTable) {
 		s := g.latestSchema(t, "")
 		if Refuse(s, Read) != nil {
@@ -120,10 +120,47 @@ func TestRewrite_GoldenFilesBitForBit(t *testing.T) {
 			require.Equal(t, manifest.SourceAppend, *copied.File.Source)
 			files, rows = files+1, rows+len(want)
 		}
+		joined += joinGolden(t, tab, w, live)
 	})
+	require.Greater(t, joined, 25)
 	require.Greater(t, files, 100)
 	require.Greater(t, rows, 5000)
 	t.Logf("%d files, %d rows", files, rows)
+}
+
+// joinGolden joins the files of each partition and bucket, with rows decoded and
+// with row groups copied as they are, and compares both with the originals.
+func joinGolden(t *testing.T, tab *Table, w *DataFileWriter, live []manifest.Entry) (joined int) {
+	groups := map[BucketKey][]Part{}
+	for i := range live {
+		k := BucketKey{string(live[i].Partition), live[i].Bucket}
+		groups[k] = append(groups[k], Part{Entry: &live[i]})
+	}
+	for _, parts := range groups {
+		if len(parts) < 2 {
+			continue
+		}
+		var want []string
+		for _, p := range parts {
+			want = append(want, fileBits(t, tab, p.Entry, nil)...)
+		}
+		w.verbatim = verbatimGroup
+		decoded, err := w.Join(bg, parts)
+		require.NoError(t, err)
+		w.verbatim = 1
+		asIs, err := w.Join(bg, parts)
+		require.NoError(t, err)
+		for _, e := range []*manifest.Entry{decoded, asIs} {
+			require.Equal(t, want, fileBits(t, tab, e, nil))
+			require.Equal(t, manifest.SourceCompact, *e.File.Source)
+			if !tab.options.RowTracking {
+				require.Equal(t, parts[0].Entry.File.MinSequence, e.File.MinSequence)
+			}
+		}
+		require.Equal(t, decoded.File.ValueStats.NullCounts, asIs.File.ValueStats.NullCounts)
+		joined++
+	}
+	return joined
 }
 
 // What nobody here would write and must survive all the same: NULLs where a

@@ -22,6 +22,7 @@ type DataFileWriter struct {
 	// Encoders for rows that are new, for new versions of rows whose ids are kept,
 	// and for copies of rows.
 	fresh, versions, copies fileEncoder
+	verbatim                int64 // see verbatimGroup
 }
 
 // WriterSettings adjust a DataFileWriter.
@@ -50,7 +51,7 @@ func (t *Table) NewDataFileWriter(s WriterSettings) (*DataFileWriter, error) {
 	if s.Now == nil {
 		s.Now = time.Now
 	}
-	w := &DataFileWriter{t: t, s: s}
+	w := &DataFileWriter{t: t, s: s, verbatim: verbatimGroup}
 	return w, w.prepare(&w.fresh, t.schema.Fields, false)
 }
 
