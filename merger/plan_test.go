@@ -88,7 +88,7 @@ func newPlanStory(t *testing.T, c *datadriven.TestData) *planStory {
 		case "key":
 			s.set.Key = s.columns(t, a.Vals)
 		case "order-by":
-			s.set.OrderBy = s.columns(t, a.Vals)
+			s.set.Order.By = s.columns(t, a.Vals)
 		default:
 			c.Fatalf(t, "unknown argument %s", a.Key)
 		}
@@ -196,7 +196,7 @@ func (s *planStory) ReadRows(locs []keyindex.Loc, cols []int, out *types.Batch) 
 }
 
 func (s *planStory) plan(t *testing.T, c *datadriven.TestData) string {
-	b, err := batcher.New(batcher.Options{Fields: s.fields, Key: s.set.Key, OrderBy: s.set.OrderBy, Apply: s.set.Apply, Limits: batcher.Limits{Rows: 1000}})
+	b, err := batcher.New(batcher.Options{Fields: s.fields, Key: s.set.Key, Order: s.set.Order, Remembers: true, Apply: s.set.Apply, Limits: batcher.Limits{Rows: 1000}})
 	require.NoError(t, err)
 	parts := []change.Partition{{Topic: "t", Partition: 0}, {Topic: "t", Partition: 1}}
 	b.Reset(change.Positions{parts[0]: {}, parts[1]: {}}, parts, 1)

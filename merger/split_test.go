@@ -128,7 +128,7 @@ func (r *rig) appendSplit(c splitChange) {
 		switch {
 		case col == colK:
 			d = types.IntDatum(c.key)
-		case col == colOrd && (!c.delete || len(r.set.OrderBy) > 0):
+		case col == colOrd && (!c.delete || len(r.set.Order.By) > 0):
 			d = types.IntDatum(c.ord)
 		case c.delete, col == colDeleted, c.holes[col] != known:
 			d = types.Null

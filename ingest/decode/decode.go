@@ -92,6 +92,9 @@ type Options struct {
 	// KeepRaw keeps a copy of each record whose row has a hole that may turn out
 	// impossible to fill (for dead letters).
 	KeepRaw bool
+	// KeepEvery keeps a copy of each record that changes a row: any of them may turn
+	// out late, and late ones go to the dead letters.
+	KeepEvery bool
 }
 
 // BinaryText is an encoding of bytes in text.
