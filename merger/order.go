@@ -115,21 +115,50 @@ func (pl *planner) judgeWinner(j int) batcher.Verdict {
 	w := pl.batch.Winners[j]
 	at := pl.placeOf(w, pl.rows(j))
 	verdict := pl.s.Order.Judge(pl.compare(&at, int(w)))
-	switch {
-	case verdict.Applies() && pl.open(w):
-		return verdict // fold judges
-	case pl.batch.Prev[pl.batch.Head(j)] < 0: // nothing but the winner
+	if pl.batch.Prev[pl.batch.Head(j)] < 0 { // nothing but the winner
 		if !verdict.Applies() {
 			pl.dropped.Set(int(w))
 		}
-		pl.count(verdict, int(w))
+		if !verdict.Applies() || !pl.folds(j) {
+			pl.count(verdict, int(w))
+		}
 		return verdict
 	}
 	pl.chain = pl.chainOf(j)
+	if pl.s.Order.Late == batcher.LateApply && !verdict.Applies() && pl.moves(&at) {
+		verdict = batcher.Newer
+	}
+	if verdict.Applies() && pl.folds(j) {
+		return verdict // fold judges
+	}
 	for _, x := range slices.Backward(pl.chain) {
 		pl.judge(&at, int(x))
 	}
 	return verdict
+}
+
+// moves reports whether some change of the chain has another place than its key:
+// where late changes are applied it takes the key away from there, and the winner,
+// which has the same place, is no tie any more.
+func (pl *planner) moves(at *place) bool {
+	return slices.ContainsFunc(pl.chain, func(x uint32) bool { return pl.compare(at, int(x)) != 0 })
+}
+
+// folds reports whether the changes of the j-th winner's key are applied one by
+// one: the winner leaves something open, or a change that is refused on the way
+// must not make others late that are counted or sent away.
+func (pl *planner) folds(j int) bool {
+	w := pl.batch.Winners[j]
+	o := &pl.s.Order
+	if pl.open(w) || !pl.ordered() || o.Late == batcher.LateDrop && o.Tie != batcher.TieDeadLetter {
+		return pl.open(w)
+	}
+	for x := int32(pl.batch.Head(j)); x >= 0; x = pl.batch.Prev[x] {
+		if pl.batch.Changes.Holes.Get(int(x)) {
+			return true
+		}
+	}
+	return false
 }
 
 // chainOf lists the changes of the j-th winner's key, the last one first.
@@ -145,10 +174,13 @@ func (pl *planner) chainOf(j int) []uint32 {
 // place.
 func (pl *planner) judge(p *place, w int) {
 	verdict := pl.s.Order.Judge(pl.compare(p, w))
-	if verdict.Applies() {
-		p.last = w
-	} else {
+	switch {
+	case !verdict.Applies():
 		pl.dropped.Set(w)
+	case pl.batch.Changes.Kind[w] == change.Delete && !pl.remembers() && p.last < 0 && len(p.rows) == 0:
+		// It finds nothing and leaves nothing.
+	default:
+		p.last = w
 	}
 	pl.count(verdict, w)
 }

@@ -137,7 +137,7 @@ func (pl *planner) match() error {
 			pl.p.counts.Tied++
 		case !verdict.Applies():
 			pl.p.counts.Late++
-		case pl.open(w):
+		case pl.folds(j):
 			pl.folded = append(pl.folded, j)
 		case b.Changes.Kind[w] == change.Delete && pl.s.Apply != batcher.Append:
 			pl.remove(pl.rows(j))
