@@ -137,6 +137,9 @@ type Decoder interface {
 	// Decode appends the record's changes to out. An error is a *RowError and
 	// leaves out as it was; nothing else can fail.
 	Decode(rec *Record, out *change.Batch) (Result, error)
+	// Restart says that reading begins elsewhere: what comes next need not follow
+	// what was decoded last, and Record.Part may mean other partitions.
+	Restart()
 	// UnknownColumns returns the names of row image members that the target has
 	// no column for, sorted. They are ignored; at most 256 are remembered.
 	UnknownColumns() []string
