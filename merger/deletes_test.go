@@ -215,22 +215,27 @@ func TestDeletes_ALossIsToldUntilItNoLongerMatters(t *testing.T) {
 	}
 }
 
-func TestDeletes_ARecordOfAProgramThatKnowsNoneIsALoss(t *testing.T) {
-	r, log := deletesRig(t, func(s *Settings) { s.RememberDeletes, s.Apply = 0, batcher.SoftDelete; s.Apply = batcher.Upsert })
+// A program that knows nothing of remembered deletes leaves them out of its
+// records, as a pipeline does that does not ask for it: what it deleted is not
+// remembered, and that shows.
+func TestDeletes_ARecordThatDoesNotMentionThemIsALoss(t *testing.T) {
+	r, log := deletesRig(t, func(s *Settings) { s.RememberDeletes, s.Apply = 0, batcher.Upsert })
 	defer func() { r.close() }()
 	r.begin()
+	r.at(1, 5, "a")
+	r.commit()
 	require.Nil(t, r.record1(t).Deletes)
-	require.Zero(t, r.a.Status().Deletes)
+	require.Zero(t, r.a.Status().ForgottenUntil)
 	require.NotContains(t, log.String(), "deletes")
-	record := r.record1(t)
-	r.a.deletes.s.RememberDeletes = time.Hour
-	d := newDeletes(&r.set, "l")
+
 	r.set.RememberDeletes = time.Hour
-	d = newDeletes(&r.set, "l")
-	require.NoError(t, d.follow(context.Background(), record.Deletes, 0))
-	since, until := d.forgotten()
-	require.Equal(t, []int64{r.now.Add(-time.Hour).UnixMilli(), r.now.UnixMilli()}, []int64{since, until})
+	r.reopen()
+	s := r.a.Status()
+	require.Equal(t, []int64{r.now.Add(-time.Hour).UnixMilli(), r.now.UnixMilli()}, []int64{s.ForgottenSince, s.ForgottenUntil})
 	require.Contains(t, log.String(), "does not mention any")
+	r.at(2, 5, "b")
+	r.commit()
+	require.Equal(t, &RememberedDeletes{Since: r.now.UnixMilli(), Keep: time.Hour.Milliseconds()}, r.record1(t).Deletes)
 }
 
 func TestDeletes_AreRememberedForTheirTime(t *testing.T) {
