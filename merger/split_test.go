@@ -73,6 +73,9 @@ func checkSplit(t *rapid.T, sc splitCase) {
 	seeded := len(r.rows())
 	r.begin()
 
+	other := &otherInstance{}
+	defer other.close()
+
 	stream := drawStream(t, sc.apply, sc.ordered)
 	cuts := drawCuts(t, stream)
 	m.run(stream)
@@ -85,11 +88,7 @@ func checkSplit(t *rapid.T, sc splitCase) {
 		}
 		if cuts[i] || i+1 == len(stream) {
 			r.commit()
-			if rapid.IntRange(0, 3).Draw(t, "restart") == 0 {
-				r.close()
-				r.open(nil)
-				r.begin()
-			}
+			other.draw(t, r)
 		}
 	}
 	require.Equal(t, m.text(), r.rows(), "stream %+v", stream)
@@ -100,6 +99,40 @@ func checkSplit(t *rapid.T, sc splitCase) {
 		taken += c.Counts.LateTaken
 	}
 	require.Equal(t, m.taken, taken)
+}
+
+// otherInstance is a process beside the rig's, on the same table and state folder.
+type otherInstance struct {
+	a *Applier
+	b *batcher.Batcher
+}
+
+// draw lets the process go on, be restarted, or lose the table to another one that
+// starts beside it, or that had it before and believes it still has.
+func (o *otherInstance) draw(t *rapid.T, r *rig) {
+	switch rapid.IntRange(0, 5).Draw(t, "instance") {
+	case 0:
+		r.close()
+		r.open(nil)
+		r.begin()
+	case 1:
+		o.close()
+		o.a, o.b = r.a, r.b
+		r.open(nil)
+		r.begin()
+	case 2:
+		if o.a != nil {
+			o.a, o.b, r.a, r.b = r.a, r.b, o.a, o.b
+			r.post(Tick{}) // its next look at the table, if no batch comes before
+			require.Equal(t, PhaseIdle, r.a.state.Phase)
+		}
+	}
+}
+
+func (o *otherInstance) close() {
+	if o.a != nil {
+		o.a.view.drop()
+	}
 }
 
 // letterTexts are the dead letters as the rig notes them: one a record, about its
