@@ -34,11 +34,15 @@ type deletes struct {
 	next    RememberedDeletes
 }
 
+// DeletesFolder is the folder of a pipeline's remembered deletes in Settings.Marks.
+// It holds merge keys.
+func DeletesFolder(id string) string { return id + ".deletes" }
+
 // newDeletes prepares the memory; layout says what keys and orders mean.
 func newDeletes(s *Settings, layout string) *deletes {
 	d := &deletes{s: s, set: &tombstones.Set{}, path: &tombstones.Path{}}
 	if s.RememberDeletes > 0 && s.Marks != nil {
-		d.log = &tombstones.Log{Bucket: s.Marks, Folder: s.ID + ".deletes", Layout: layout}
+		d.log = &tombstones.Log{Bucket: s.Marks, Folder: DeletesFolder(s.ID), Layout: layout}
 	}
 	return d
 }
@@ -65,8 +69,11 @@ func sameDeletes(a, b *RememberedDeletes) bool {
 // follow brings the memory to what a record names; room is how many bytes it may
 // take, 0 any. A loss is no error: it is reported, and goes into the next record.
 func (d *deletes) follow(ctx context.Context, record *RememberedDeletes, room int64) error {
-	if d.log == nil || d.loaded && sameDeletes(d.follows, record) {
+	switch {
+	case d.s.RememberDeletes == 0 || d.loaded && sameDeletes(d.follows, record):
 		return nil
+	case d.log == nil:
+		return errors.New("deletes cannot be remembered without a state folder")
 	}
 	set, path, lost, err := d.read(ctx, record, room)
 	if err != nil {

@@ -238,6 +238,14 @@ func TestDeletes_ARecordThatDoesNotMentionThemIsALoss(t *testing.T) {
 	require.Equal(t, &RememberedDeletes{Since: r.now.UnixMilli(), Keep: time.Hour.Milliseconds()}, r.record1(t).Deletes)
 }
 
+func TestDeletes_NeedAStateFolder(t *testing.T) {
+	r, _ := deletesRig(t, func(s *Settings) { s.Marks = nil })
+	defer func() { r.close() }()
+	r.post(Assigned{})
+	require.NotEqual(t, PhaseIdle, r.a.state.Phase)
+	require.ErrorContains(t, r.a.failure, "without a state folder")
+}
+
 func TestDeletes_AreRememberedForTheirTime(t *testing.T) {
 	r, _ := deletesRig(t, func(s *Settings) { s.RememberDeletes = time.Hour })
 	defer func() { r.close() }()

@@ -114,6 +114,9 @@ func TestApp_ADeleteIsRememberedThroughRestartsAndItsLossIsTold(t *testing.T) {
 	require.Empty(t, s.Pipelines[0].Deletes.Forgotten())
 	r.stop()
 
+	info, err := os.Stat(filepath.Join(w.dir, "state", "p.deletes"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o700), info.Mode().Perm(), "it holds keys")
 	before := time.Now()
 	require.NoError(t, os.RemoveAll(filepath.Join(w.dir, "state", "p.deletes")))
 	r = w.run()

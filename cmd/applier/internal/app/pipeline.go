@@ -235,6 +235,11 @@ func (p *pipeline) settings(b *bound) (merger.Settings, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return merger.Settings{}, fmt.Errorf("making the state folder: %w", err)
 	}
+	if p.cfg.OrderBy.RememberDeletes > 0 { // it holds keys: for our eyes only
+		if err := os.MkdirAll(filepath.Join(p.app.cfg.StateDir, merger.DeletesFolder(p.cfg.ID)), 0o700); err != nil {
+			return merger.Settings{}, fmt.Errorf("making the folder of remembered deletes: %w", err)
+		}
+	}
 	marks, err := objstore.NewLocal(p.app.cfg.StateDir, objstore.LocalOptions{})
 	if err != nil {
 		return merger.Settings{}, err
