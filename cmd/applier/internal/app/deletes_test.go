@@ -140,3 +140,39 @@ func TestApp_ADeleteIsRememberedThroughRestartsAndItsLossIsTold(t *testing.T) {
 	require.True(t, strings.Contains(string(body), "are forgotten"), "the status page says so")
 	r.stop()
 }
+
+// Another instance takes over: with the same state folder it knows what was
+// deleted, with one of its own it says what it does not know.
+func TestApp_ATakeoverKnowsWhatTheOtherInstanceDeleted(t *testing.T) {
+	for _, shared := range []bool{true, false} {
+		t.Run(fmt.Sprintf("shared state_dir %t", shared), func(t *testing.T) {
+			w := newWorld(t, strings.Replace(strings.Replace(rememberingPipeline, "late: dead_letter, ", "", 1), "    dead_letter: { topic: dlq }\n", "", 1))
+			w.create(append(orders(), types.Field{Name: "at", Type: types.StringType()}), nil)
+			w.changeAt(1, "05", "a")
+			w.changeAt(2, "05", "b")
+			first := w.run()
+			first.records(t, 2)
+			w.changeAt(1, "10", "-")
+			first.records(t, 1)
+			if !shared {
+				other := *w.cfg
+				other.StateDir = t.TempDir()
+				w.cfg = &other
+			}
+			second := w.run()
+			first.stop()
+			w.changeAt(1, "08", "late")
+			second.records(t, 1)
+			s, err := admin.NewClient(second.admin, "").Status(testContext(t))
+			require.NoError(t, err)
+			if shared {
+				require.Equal(t, []string{"2 b 05"}, w.rows())
+				require.Empty(t, s.Pipelines[0].Deletes.Forgotten())
+			} else {
+				require.Equal(t, []string{"1 late 08", "2 b 05"}, w.rows())
+				require.NotEmpty(t, s.Pipelines[0].Deletes.Forgotten())
+			}
+			second.stop()
+		})
+	}
+}
