@@ -39,8 +39,72 @@ func ParseApply(s string) (Apply, bool) {
 func (a Apply) Barrier() bool { return a == Mirror }
 
 // Ordered reports whether order_by makes sense: whatever a change does, a row is
-// left that a later one can be compared with.
-func (a Apply) Ordered() bool { return a == Upsert || a == SoftDelete }
+// left that a later one can be compared with; or, if deletes are remembered, the
+// delete.
+func (a Apply) Ordered(remembers bool) bool {
+	return a == Upsert || a == SoftDelete || a == Mirror && remembers
+}
+
+// Deletes reports whether the preset follows deletes, so that there is something
+// to remember.
+func (a Apply) Deletes() bool { return a == Mirror || a == SoftDelete }
+
+// Tie says which of two changes of a key stays whose places in the order are the
+// same.
+type Tie uint8
+
+// The ways to settle a tie.
+const (
+	TieLast       Tie = iota // the one that arrived last
+	TieFirst                 // the one that arrived first; the other is dropped
+	TieDeadLetter            // the one that arrived first; the other goes to the dead letters
+)
+
+// Late says what becomes of a change that is older than what the table holds, or
+// remembers, of its key.
+type Late uint8
+
+// The ways to treat late changes.
+const (
+	LateDrop       Late = iota // dropped and counted
+	LateApply                  // applied and counted: the order only warns
+	LateDeadLetter             // sent to the dead letters
+)
+
+// Order is how changes of a key are compared. The zero Order is that of arrival.
+type Order struct {
+	By   []int // columns of the table, the most significant first
+	Tie  Tie
+	Late Late
+}
+
+// Verdict is what the place of a change in the order makes of it.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Newer     Verdict = iota // it is applied
+	Tied                     // it is dropped, for one of the same place was first
+	Overtaken                // it is late, and dropped
+	LateTaken                // it is late, and applied
+)
+
+// Applies reports whether the change takes effect.
+func (v Verdict) Applies() bool { return v == Newer || v == LateTaken }
+
+// Judge turns a comparison of a change with what was applied before it into a
+// verdict: negative is older.
+func (o *Order) Judge(cmp int) Verdict {
+	switch {
+	case cmp > 0, cmp == 0 && o.Tie == TieLast:
+		return Newer
+	case cmp == 0:
+		return Tied
+	case o.Late == LateApply:
+		return LateTaken
+	}
+	return Overtaken
+}
 
 // FlushReason says why a batch was closed.
 type FlushReason string
@@ -63,7 +127,7 @@ func FlushReasons() []FlushReason {
 }
 
 // Counts say what became of a batch's records before the table was asked.
-// Changes = Ignored + Collapsed + Late + the number of winners.
+// Changes = Ignored + Collapsed + Late + Tied + the number of winners.
 type Counts struct {
 	Records       int64 // records read, skipped ones included
 	Skipped       int64 // records that change no row
@@ -72,7 +136,8 @@ type Counts struct {
 	Changes       int64 // row changes
 	Ignored       int64 // changes the preset ignores: deletes of upsert and insert_only, later rows of a key of insert_only
 	Collapsed     int64 // changes that a newer one of the same key in the batch replaced
-	Late          int64 // changes that arrived after a newer one (order_by) of the same key in the batch
+	Late          int64 // changes that arrived after a newer one (order_by) of the same key in the batch, and do not count
+	Tied          int64 // changes that arrived after one of the same place in the order, and do not count
 	TwoPartitions int64 // changes whose key was seen in another partition of the batch
 }
 
@@ -84,8 +149,8 @@ type Batch struct {
 	Keys *types.Keys
 	// Winners are the changes that decide, in arrival order, one for each key that
 	// has any change which the preset does not ignore: the last one to arrive,
-	// under order_by the newest one (a tie goes to the later arrival), under
-	// insert_only the first one.
+	// under order_by the newest one (ties and late ones as the pipeline's Order
+	// says), under insert_only the first one.
 	Winners []uint32
 	// heads are, parallel to Winners, the last changes of the same key; nil if
 	// these are the winners themselves.

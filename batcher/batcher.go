@@ -24,13 +24,15 @@ type Limits struct {
 // Options configure a Batcher.
 type Options struct {
 	// Fields are the target table's columns, Key the indexes of the merge key
-	// columns in key order (none for Append), OrderBy those that decide which
-	// change is newer (none: arrival order).
-	Fields  []types.Field
-	Key     []int
-	OrderBy []int
-	Apply   Apply
-	Limits  Limits
+	// columns in key order (none for Append).
+	Fields []types.Field
+	Key    []int
+	Apply  Apply
+	// Order decides which change is newer. Under Mirror it needs Remembers: deletes
+	// are remembered.
+	Order     Order
+	Remembers bool
+	Limits    Limits
 }
 
 // Batcher collects the changes of one pipeline into batches. It belongs to one
@@ -68,10 +70,10 @@ func New(o Options) (*Batcher, error) {
 		}
 		b.enc = enc
 	}
-	if len(o.OrderBy) > 0 && !o.Apply.Ordered() {
+	if len(o.Order.By) > 0 && !o.Apply.Ordered(o.Remembers) {
 		return nil, fmt.Errorf("order_by: apply %s leaves no row that a late change could be compared with", o.Apply)
 	}
-	for _, c := range o.OrderBy {
+	for _, c := range o.Order.By {
 		if o.Fields[c].Type.IsNested() {
 			return nil, fmt.Errorf("order_by: column %s of type %s has no order", o.Fields[c].Name, o.Fields[c].Type)
 		}

@@ -23,7 +23,7 @@ func (b *Batcher) collapse(batch *Batch) {
 		batch.Keys = &types.Keys{}
 	}
 	b.enc.Append(batch.Keys, b.keyColumns(batch.Changes), 0, n)
-	t := newTable(batch, n, b.o.Apply == InsertOnly || len(b.o.OrderBy) > 0)
+	t := newTable(batch, n, b.o.Apply == InsertOnly || len(b.o.Order.By) > 0)
 	for i := range n {
 		batch.Prev = append(batch.Prev, -1)
 		if b.ignores(batch.Changes.Kind[i]) || batch.Keys.Null.Get(i) {
@@ -71,24 +71,29 @@ func (b *Batcher) link(batch *Batch, t *table, i int) {
 		batch.Counts.Ignored++
 	case t.best == nil:
 		batch.Counts.Collapsed++
-	case b.newer(batch.Changes, i, int(t.best[slot])-1):
-		t.best[slot] = uint32(i) + 1
-		batch.Counts.Collapsed++
 	default:
-		batch.Counts.Late++
+		switch v := b.o.Order.Judge(b.o.Order.Compare(batch.Changes, i, int(t.best[slot])-1)); {
+		case v.Applies():
+			t.best[slot] = uint32(i) + 1
+			batch.Counts.Collapsed++
+		case v == Tied:
+			batch.Counts.Tied++
+		default:
+			batch.Counts.Late++
+		}
 	}
 }
 
-// newer reports whether change i, which arrived after change j of the same key,
-// is newer by order_by too; a tie goes to it. Kinds of operation never count.
-func (b *Batcher) newer(c *change.Batch, i, j int) bool {
-	for _, col := range b.o.OrderBy {
+// Compare compares the places of two changes in the order. Kinds of operation
+// never count.
+func (o *Order) Compare(c *change.Batch, i, j int) int {
+	for _, col := range o.By {
 		v := c.Cols[col].Vector
 		if d := types.CompareCells(v, i, v, j); d != 0 {
-			return d > 0
+			return d
 		}
 	}
-	return true
+	return 0
 }
 
 // linkOldKeys finds the chains of the keys that key changes left behind.

@@ -1,6 +1,7 @@
 package batcher
 
 import (
+	"fmt"
 	"testing"
 
 	"applier/ingest/change"
@@ -88,7 +89,7 @@ type group struct {
 
 // modelCollapse goes through the changes one by one, as a table would that
 // applies them at once.
-func modelCollapse(kc keyCase, fields []types.Field, rows []row, a Apply, ordered bool) (map[string]*group, Counts) {
+func modelCollapse(kc keyCase, fields []types.Field, rows []row, a Apply, ordered bool, o Order) (map[string]*group, Counts) {
 	groups := map[string]*group{}
 	c := Counts{Changes: int64(len(rows))}
 	for i, r := range rows {
@@ -109,8 +110,10 @@ func modelCollapse(kc keyCase, fields []types.Field, rows []row, a Apply, ordere
 		switch {
 		case a == InsertOnly:
 			c.Ignored++
-		case ordered && newerThan(r.ord, rows[g.winner].ord) < 0:
+		case ordered && o.Late != LateApply && newerThan(r.ord, rows[g.winner].ord) < 0:
 			c.Late++
+		case ordered && o.Tie != TieLast && newerThan(r.ord, rows[g.winner].ord) == 0:
+			c.Tied++
 		default:
 			g.winner = i
 			c.Collapsed++
@@ -123,24 +126,27 @@ func TestSeal_CollapsesAsASequentialModel(t *testing.T) {
 	for _, kc := range keyCases() {
 		for _, a := range []Apply{Mirror, Upsert, InsertOnly, SoftDelete} {
 			for _, ordered := range []bool{false, true} {
-				if ordered && !a.Ordered() {
+				if ordered && !a.Ordered(true) {
 					continue
 				}
 				name := kc.name + " " + a.String()
-				if ordered {
-					name += " order_by"
+				if !ordered {
+					t.Run(name, func(t *testing.T) { checkCollapse(t, kc, a, ordered, Order{}) })
+					continue
 				}
-				t.Run(name, func(t *testing.T) { checkCollapse(t, kc, a, ordered) })
+				for _, o := range []Order{{}, {Tie: TieFirst}, {Tie: TieDeadLetter, Late: LateDeadLetter}, {Late: LateApply}, {Tie: TieFirst, Late: LateApply}} {
+					t.Run(fmt.Sprintf("%s order_by tie %d late %d", name, o.Tie, o.Late), func(t *testing.T) { checkCollapse(t, kc, a, ordered, o) })
+				}
 			}
 		}
 	}
 }
 
-func checkCollapse(t *testing.T, kc keyCase, a Apply, ordered bool) {
+func checkCollapse(t *testing.T, kc keyCase, a Apply, ordered bool, order Order) {
 	fields := testFields(kc.types...)
-	o := Options{Fields: fields, Key: keyIndexes(len(kc.types)), Apply: a, Limits: Limits{Rows: 1 << 20}}
+	o := Options{Order: order, Remembers: true, Fields: fields, Key: keyIndexes(len(kc.types)), Apply: a, Limits: Limits{Rows: 1 << 20}}
 	if ordered {
-		o.OrderBy = []int{len(kc.types)}
+		o.Order.By = []int{len(kc.types)}
 	}
 	b := newBatcher(t, o) // reused: what one batch leaves behind must not show in the next
 	rapid.Check(t, func(t *rapid.T) {
@@ -149,12 +155,12 @@ func checkCollapse(t *testing.T, kc keyCase, a Apply, ordered bool) {
 		for i, r := range rows {
 			add(b, r, int64(i))
 		}
-		want, counts := modelCollapse(kc, fields, rows, a, ordered)
+		want, counts := modelCollapse(kc, fields, rows, a, ordered, order)
 		batch := b.Seal(FlushRows)
 		defer b.Recycle(batch)
 		counts.Records = int64(len(rows))
 		require.Equal(t, counts, batch.Counts)
-		require.EqualValues(t, counts.Changes, counts.Ignored+counts.Collapsed+counts.Late+int64(len(batch.Winners)))
+		require.EqualValues(t, counts.Changes, counts.Ignored+counts.Collapsed+counts.Late+counts.Tied+int64(len(batch.Winners)))
 		require.Len(t, batch.Winners, len(want))
 		require.IsIncreasing(t, append([]int64{-1}, asInts(batch.Winners)...))
 		for j, w := range batch.Winners {
@@ -231,9 +237,9 @@ func TestNew_RefusesWhatHasNoMeaning(t *testing.T) {
 		name, err string
 		o         Options
 	}{
-		{"order_by under mirror", "order_by: apply mirror leaves no row that a late change could be compared with", Options{Key: []int{0}, OrderBy: []int{1}, Apply: Mirror}},
-		{"order_by under insert_only", "order_by: apply insert_only leaves no row that a late change could be compared with", Options{Key: []int{0}, OrderBy: []int{1}, Apply: InsertOnly}},
-		{"order_by a list", "order_by: column a of type ARRAY<INT> has no order", Options{Key: []int{0}, OrderBy: []int{3}, Apply: Upsert}},
+		{"order_by under mirror", "order_by: apply mirror leaves no row that a late change could be compared with", Options{Key: []int{0}, Order: Order{By: []int{1}}, Apply: Mirror}},
+		{"order_by under insert_only", "order_by: apply insert_only leaves no row that a late change could be compared with", Options{Key: []int{0}, Order: Order{By: []int{1}}, Remembers: true, Apply: InsertOnly}},
+		{"order_by a list", "order_by: column a of type ARRAY<INT> has no order", Options{Key: []int{0}, Order: Order{By: []int{3}}, Apply: Upsert}},
 		{"no key", "merge key: no columns", Options{Apply: Mirror}},
 		{"a list as key", "merge key: a column of type ARRAY<INT> cannot be compared", Options{Key: []int{3}, Apply: Mirror}},
 	} {
@@ -254,6 +260,30 @@ func TestApply_NamesAreThoseOfTheConfiguration(t *testing.T) {
 	}
 	_, ok := ParseApply("Mirror")
 	require.False(t, ok)
+}
+
+// The table of verdicts: what is newer always counts, equal and older ones as the
+// pipeline says.
+func TestOrder_Judge(t *testing.T) {
+	for _, c := range []struct {
+		o            Order
+		older, equal Verdict
+	}{
+		{Order{}, Overtaken, Newer},
+		{Order{Tie: TieFirst}, Overtaken, Tied},
+		{Order{Tie: TieDeadLetter}, Overtaken, Tied},
+		{Order{Late: LateApply}, LateTaken, Newer},
+		{Order{Tie: TieFirst, Late: LateApply}, LateTaken, Tied},
+		{Order{Late: LateDeadLetter}, Overtaken, Newer},
+	} {
+		require.Equal(t, []Verdict{c.older, c.equal, Newer}, []Verdict{c.o.Judge(-1), c.o.Judge(0), c.o.Judge(1)}, "%+v", c.o)
+	}
+}
+
+func TestApply_OrderNeedsSomethingToCompareWith(t *testing.T) {
+	for a, want := range map[Apply][2]bool{Mirror: {false, true}, Upsert: {true, true}, SoftDelete: {true, true}, InsertOnly: {}, Append: {}} {
+		require.Equal(t, want, [2]bool{a.Ordered(false), a.Ordered(true)}, a.String())
+	}
 }
 
 func BenchmarkSeal(bb *testing.B) {

@@ -47,7 +47,13 @@ func (c *checker) finish() {
 		if p.Source.Start.isZero() {
 			p.Source.Start.Position = StartEarliest
 		}
-		if p.OnError != OnErrorDeadLetter {
+		if len(p.OrderBy.By) > 0 && p.OrderBy.OnTie == "" {
+			p.OrderBy.OnTie = OnTieLast
+		}
+		if len(p.OrderBy.By) > 0 && p.OrderBy.Late == "" {
+			p.OrderBy.Late = LateDrop
+		}
+		if !p.DeadLetters() {
 			p.DeadLetter = DeadLetter{} // inherited, but not used
 		}
 		f := &p.Source.Format

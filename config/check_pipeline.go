@@ -67,22 +67,36 @@ func (c *checker) checkKey(p *Pipeline, path string) {
 
 func (c *checker) checkOrder(p *Pipeline, path string) {
 	by := p.OrderBy.By
-	if len(by) == 0 || !c.intact(path+".apply") {
+	at := path + ".order_by"
+	if len(by) == 0 {
+		if _, ok := c.written(at); ok && c.intact(at, at+".by") && !c.suggested[at+".by"] {
+			c.add("is missing", "add it: by: [updated_at], the columns that say which change is newer", at+".by")
+		}
 		return
 	}
-	at := path + ".order_by"
-	switch p.Apply {
-	case ApplyMirror:
+	if !c.intact(path + ".apply") {
+		return
+	}
+	remembers := p.OrderBy.RememberDeletes > 0 || !c.intact(at+".remember_deletes")
+	switch {
+	case p.Apply == ApplyMirror && !remembers:
 		c.add("contradicts apply: mirror: a removed row leaves nothing to compare a late change with",
-			"use apply: soft_delete (or upsert, which ignores deletes), or remove order_by", at)
-	case ApplyInsertOnly:
+			"add remember_deletes: 7d, use apply: soft_delete (or upsert, which ignores deletes), or remove order_by", at)
+	case p.Apply == ApplyInsertOnly:
 		c.add("contradicts apply: insert_only, where the first row of a key stays", "remove order_by, or use apply: upsert", at)
-	case ApplyAppend:
+	case p.Apply == ApplyAppend:
 		c.add("contradicts apply: append, which keeps every change", "remove order_by", at)
+	case p.Apply == ApplyUpsert && p.OrderBy.RememberDeletes > 0:
+		c.add("has no meaning for apply: upsert, which ignores deletes", "remove it, or use apply: mirror", at+".remember_deletes")
 	}
 	for i, col := range by {
 		if slices.Contains(p.Key, col) {
 			c.add(c.quote(col, item(at, i), item(at+".by", i))+" is a key column, which never differs between changes of a row", "name another column", at)
+		}
+	}
+	if _, ok := c.written("state_dir"); !ok && p.OrderBy.RememberDeletes > 0 {
+		if _, systemd := c.env("STATE_DIRECTORY"); !systemd {
+			c.warn(at+".remember_deletes", "deletes are remembered in a cache folder, "+c.cfg.StateDir+", because state_dir is not set", "set state_dir to a folder that is kept")
 		}
 	}
 }
@@ -102,10 +116,20 @@ func (c *checker) checkColumns(p *Pipeline, path string) {
 func (c *checker) checkErrors(p *Pipeline) {
 	topicPaths := inherited(p.Name, "dead_letter.topic")
 	_, written := c.written(topicPaths...)
-	switch {
-	case p.OnError == OnErrorDeadLetter && p.DeadLetter.Topic == "" && !written:
-		c.add("is dead_letter without a topic", "add dead_letter: {topic: applier.dlq}", inherited(p.Name, "on_error")...)
-	case p.OnError != OnErrorDeadLetter && c.intact(inherited(p.Name, "on_error")...):
+	order := "pipelines." + p.Name + ".order_by"
+	for _, sender := range []struct {
+		sends bool
+		paths []string
+	}{
+		{p.OnError == OnErrorDeadLetter, inherited(p.Name, "on_error")},
+		{p.OrderBy.Late == LateDeadLetter, []string{order + ".late"}},
+		{p.OrderBy.OnTie == OnTieDeadLetter, []string{order + ".on_tie"}},
+	} {
+		if sender.sends && p.DeadLetter.Topic == "" && !written {
+			c.add("is dead_letter without a topic", "add dead_letter: {topic: applier.dlq}", sender.paths...)
+		}
+	}
+	if !p.DeadLetters() && c.intact(append(inherited(p.Name, "on_error"), order+".late", order+".on_tie")...) {
 		if at, ok := c.written(topicPaths[0]); ok {
 			c.add("is never used, because on_error is "+string(p.OnError), "set on_error: dead_letter, or remove it", at)
 		}

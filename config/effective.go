@@ -39,6 +39,9 @@ func effectiveBlock(v reflect.Value) *yaml.Node {
 		if name == "" || name == "-" {
 			continue
 		}
+		if d, ok := v.Field(i).Interface().(time.Duration); ok && d == 0 && f.Tag.Get("default") == "" {
+			continue // not set
+		}
 		if n := effectiveValue(v.Field(i)); n != nil {
 			out.Content = append(out.Content, text(name), n)
 		} else if f.Tag.Get("empty") == "true" {

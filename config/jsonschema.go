@@ -70,7 +70,7 @@ func schemaValue(k *key) object {
 	case kindSize:
 		return orReference(object{"type": "string", "pattern": `^[0-9][0-9_]*([KMGT]iB|[kMGT]?B)$`})
 	case kindDuration:
-		return orReference(object{"type": "string", "pattern": `^([0-9.]+(ns|us|µs|ms|s|m|h))+$`})
+		return orReference(object{"type": "string", "pattern": `^(([0-9]+d)|([0-9]+d)?([0-9.]+(ns|us|µs|ms|s|m|h))+)$`})
 	case kindTime:
 		return orReference(object{"type": "string", "format": "date-time"})
 	case kindList:

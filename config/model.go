@@ -31,8 +31,9 @@ type Config struct {
 	// process. When it is used up, reading from Kafka pauses; an index that does
 	// not fit pauses its pipeline.
 	Memory Size `koanf:"memory" default:"512MiB" min:"64MiB"`
-	// Folder for caches of the key indexes. Safe to lose: they are rebuilt from
-	// the tables. It must not lie inside the warehouse.
+	// Folder for caches of the key indexes, which are rebuilt from the tables, and
+	// for remembered deletes (order_by.remember_deletes), which are not: put it on a
+	// disk that stays if you use them. It must not lie inside the warehouse.
 	StateDir string `koanf:"state_dir" shown:"$STATE_DIRECTORY, else applier in the user's cache folder"`
 	// HTTP endpoints and logging.
 	Server Server `koanf:"server"`
@@ -133,7 +134,7 @@ type Policy struct {
 	// What to do with a record that cannot be applied: pause the pipeline, skip
 	// and count it, or send it to the dead letter topic.
 	OnError OnError `koanf:"on_error" default:"pause" enum:"pause,skip,dead_letter"`
-	// Where on_error: dead_letter sends records.
+	// Where on_error: dead_letter, and order_by, send records.
 	DeadLetter DeadLetter `koanf:"dead_letter"`
 	// Keep a Paimon consumer file in the table so that snapshot expiry by other
 	// engines cannot remove the last recorded Kafka positions. While the pipeline
@@ -193,8 +194,8 @@ type Pipeline struct {
 	Apply Apply `koanf:"apply" default:"mirror" enum:"mirror,upsert,insert_only,soft_delete,append"`
 	// Columns of the target that decide which change of a key is newer, instead of
 	// the Kafka offset. An older change than the stored row is dropped and
-	// counted. Needs apply soft_delete or upsert, because a removed row leaves
-	// nothing to compare with.
+	// counted. Under apply: mirror it needs remember_deletes, because a removed row
+	// leaves nothing to compare with.
 	OrderBy OrderBy `koanf:"order_by"`
 	// How columns of the target are filled besides the columns of the change.
 	Columns Columns `koanf:"columns"`
@@ -289,8 +290,54 @@ const (
 
 // OrderBy is what makes a change newer than another.
 type OrderBy struct {
-	// Columns of the target, the most significant first.
+	// Columns of the target, the most significant first. A delete takes its values
+	// from metadata (columns.add) only: a before image tells the place of the change
+	// before it.
 	By []string `koanf:"by" short:"true" check:"column"`
+	// Which of two changes of a key stays when their values are the same:
+	// last_offset is the one that arrived last; first_offset drops that one and
+	// counts it, dead_letter sends it to the dead letter topic.
+	OnTie OnTie `koanf:"on_tie" shown:"last_offset" enum:"last_offset,first_offset,dead_letter"`
+	// What to do with a change that is older than what was applied of its key: drop
+	// and count it, apply and count it all the same, or send its record to the dead
+	// letter topic.
+	Late Late `koanf:"late" shown:"drop" enum:"drop,apply,dead_letter"`
+	// For how long a delete that left no row is remembered, so that an older change
+	// of its key that comes later is late; counted from its commit by the clock of
+	// the instance. The memory is kept in state_dir: what is lost there is forgotten
+	// (it is reported). Each delete takes some 60 bytes plus key and values.
+	RememberDeletes time.Duration `koanf:"remember_deletes" shown:"deletes are not remembered" min:"1m" max:"3650d"`
+}
+
+// OnTie says which of two changes of the same place in the order stays.
+type OnTie string
+
+// The ways to settle a tie.
+const (
+	OnTieLast       OnTie = "last_offset"
+	OnTieFirst      OnTie = "first_offset"
+	OnTieDeadLetter OnTie = "dead_letter"
+)
+
+// Late says what happens to a late change.
+type Late string
+
+// The ways to treat late changes.
+const (
+	LateDrop       Late = "drop"
+	LateApply      Late = "apply"
+	LateDeadLetter Late = "dead_letter"
+)
+
+// DeadLetters reports whether the order sends records to the dead letter topic.
+func (o OrderBy) DeadLetters() bool {
+	return o.OnTie == OnTieDeadLetter || o.Late == LateDeadLetter
+}
+
+// DeadLetters reports whether the pipeline may send records to its dead letter
+// topic.
+func (p *Pipeline) DeadLetters() bool {
+	return p.OnError == OnErrorDeadLetter || p.OrderBy.DeadLetters()
 }
 
 // Columns is what fills columns of the target besides the change itself.

@@ -31,8 +31,8 @@ pipelines:
 * Nothing is converted: a text is not a number, a number is not a text. Put texts
   that look like numbers into quotes.
 * Sizes are whole numbers with a unit: B, KiB, MiB, GiB, TiB, or the decimal kB,
-  MB, GB, TB. Durations are numbers with units: ms, s, m, h. Digits may be grouped:
-  50_000.
+  MB, GB, TB. Durations are numbers with units: ms, s, m, h, and d for 24 hours.
+  Digits may be grouped: 50_000.
 * ` + "`${env:NAME}` stands for an environment variable and `${file:PATH}`" + ` for the
   content of a file (up to 64KiB, without its last line end), inside any value.
   A missing one is an error. ` + "`$${` stands for the text `${`." + `

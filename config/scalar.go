@@ -197,11 +197,11 @@ func convert(k *key, text string) (any, *finding) {
 	case kindSize:
 		return text, sizeFinding(k, text)
 	case kindDuration:
-		d, err := time.ParseDuration(text)
+		d, err := parseDuration(text)
 		if err != nil {
-			return nil, &finding{"is not a duration", "write a number with a unit (ms, s, m, h), such as 10s"}
+			return nil, &finding{"is not a duration", "write a number with a unit (ms, s, m, h, d), such as 10s"}
 		}
-		return text, rangeFinding(k, d, time.ParseDuration)
+		return d.String(), rangeFinding(k, d, parseDuration) // mapstructure knows no days
 	case kindTime:
 		if _, err := time.Parse(time.RFC3339, text); err != nil {
 			return nil, &finding{"is not a time", "write it as 2026-11-01T00:00:00Z"}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Size is a number of bytes, written with a unit: 64MiB.
@@ -96,4 +97,30 @@ func parseInt(s string) (int64, error) {
 		return 0, errNumber
 	}
 	return n, nil
+}
+
+// parseDuration reads a duration as Go writes it, with a whole number of days (of
+// 24 hours) in front if there are any: 90s, 7d, 1d12h.
+func parseDuration(s string) (time.Duration, error) {
+	days, rest, found := strings.Cut(s, "d")
+	if !found {
+		return time.ParseDuration(s)
+	}
+	n, err := parseInt(days)
+	if err != nil {
+		return 0, err
+	}
+	const most = math.MaxInt64 / int64(24*time.Hour)
+	if n < 0 || n > most {
+		return 0, fmt.Errorf("%d days are more than %d", n, most)
+	}
+	d := time.Duration(n) * 24 * time.Hour
+	if rest == "" {
+		return d, nil
+	}
+	more, err := time.ParseDuration(rest)
+	if err != nil || more < 0 || more > math.MaxInt64-d {
+		return 0, fmt.Errorf("%q does not end as a duration", s)
+	}
+	return d + more, nil
 }

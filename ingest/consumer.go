@@ -328,6 +328,7 @@ func (c *Consumer) missing(pos change.Positions, added []change.Partition) error
 }
 
 func (c *Consumer) seek(pos change.Positions, added []change.Partition, starts, ends map[change.Partition]int64, generation uint64) {
+	c.dec.Restart()
 	c.partitions = append(pos.Sorted(), added...)
 	c.ordinal = map[string][]int32{}
 	offsets := map[string]map[int32]kgo.EpochOffset{}

@@ -84,6 +84,7 @@ func nexts(pos change.Positions) []int64 {
 // is skipped.
 type wordDecoder struct{}
 
+func (wordDecoder) Restart()                 {}
 func (wordDecoder) UnknownColumns() []string { return nil }
 
 func (wordDecoder) Decode(r *decode.Record, out *change.Batch) (decode.Result, error) {

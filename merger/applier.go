@@ -2,7 +2,6 @@ package merger
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -89,6 +88,12 @@ type Status struct {
 	IndexBytes int64
 	Behind     int64 // snapshots above the pinned one; 0 without a pin
 	Duplicates int64 // foreign rows whose key the table already had
+	// Deletes are remembered (order_by.remember_deletes), in DeletesBytes of memory.
+	Deletes      int
+	DeletesBytes int64
+	// Deletes committed from ForgottenSince to ForgottenUntil are forgotten although
+	// they should be remembered; milliseconds since the epoch, 0 if none are.
+	ForgottenSince, ForgottenUntil int64
 	Figures
 }
 
@@ -106,6 +111,7 @@ type Applier struct {
 	obs      Observer
 	chain    *chain
 	view     view
+	deletes  *deletes
 	planner  planner
 	writer   *paimon.DataFileWriter
 	copiers  chan *paimon.DataFileWriter // writers of copyFiles that are idle
@@ -153,7 +159,7 @@ type Deps struct {
 
 // New prepares a commit loop. Settings must fit the table.
 func New(ctx context.Context, s Settings, d Deps) (*Applier, error) {
-	if len(s.OrderBy) > 0 && !s.Apply.Ordered() {
+	if len(s.Order.By) > 0 && !s.Apply.Ordered(s.RememberDeletes > 0) {
 		return nil, fmt.Errorf("order_by: apply %s leaves no row that a late change could be compared with", s.Apply)
 	}
 	first, err := d.Table.Bucket().Get(ctx, d.Table.Paths().Schema(0))
@@ -168,7 +174,8 @@ func New(ctx context.Context, s Settings, d Deps) (*Applier, error) {
 	}
 	a.config = configDigest(s, d.Table.Schema())
 	a.chain = newChain(d.Table.Bucket(), d.Table.Paths(), s.ID)
-	a.view = view{table: d.Table, s: &a.set, chain: a.chain}
+	a.deletes = newDeletes(&a.set, deletesLayout(a.identity, s, d.Table.Schema()))
+	a.view = view{table: d.Table, s: &a.set, chain: a.chain, beside: a.deletes.bytes}
 	if err := a.preparePlanner(); err != nil {
 		return nil, err
 	}
@@ -227,7 +234,7 @@ func configDigest(s Settings, schema *paimon.Schema) string {
 		return names
 	}
 	topics := slices.Sorted(slices.Values(s.Topics))
-	return chainHash("", fmt.Appendf(nil, "%s|%q|%q|%q", s.Apply, names(s.Key), names(s.OrderBy), topics))
+	return chainHash("", fmt.Appendf(nil, "%s|%q|%q|%q", s.Apply, names(s.Key), names(s.Order.By), topics))
 }
 
 // Post tells the loop something; it never blocks long.
@@ -309,6 +316,8 @@ func (a *Applier) publish() {
 		s.IndexKeys, s.IndexBytes = st.Live, st.Bytes
 		s.Figures = a.view.figures()
 	}
+	s.Deletes, s.DeletesBytes = a.deletes.set.Len(), a.deletes.bytes()
+	s.ForgottenSince, s.ForgottenUntil = a.deletes.forgotten()
 	if a.earliest > 0 {
 		s.Snapshots = s.Snapshot.ID - a.earliest + 1
 	}
@@ -600,7 +609,7 @@ func (a *Applier) do(ctx context.Context, eff Effect) (Event, error) {
 	case Resume:
 		// The index is built before anything is read: one that does not fit is
 		// refused at the start and not with the first record.
-		if err := a.sync(ctx, Sync{To: a.state.Known, Batch: &BatchInfo{}}); err != nil {
+		if err := a.sync(ctx, Sync{To: a.state.Known, Batch: &BatchInfo{}, Deletes: e.Deletes}); err != nil {
 			return nil, err
 		}
 		generation, err := a.src.Resume(ctx, e.Positions, e.Topics, e.Cluster)
@@ -628,7 +637,7 @@ func (a *Applier) do(ctx context.Context, eff Effect) (Event, error) {
 		}
 		return Hinted{}, nil
 	case Acknowledge:
-		return Acked{}, a.acknowledge(e)
+		return Acked{}, a.acknowledge(ctx, e)
 	}
 	return nil, fmt.Errorf("effect %T is not known", eff)
 }
@@ -646,7 +655,10 @@ func (a *Applier) sync(ctx context.Context, e Sync) error {
 	}
 	from := a.set.Now()
 	a.view.rebuilt = func(rows int64) { a.obs.Rebuilt(rows, a.set.Now().Sub(from)) }
-	return a.view.sync(ctx, to)
+	if err := a.view.sync(ctx, to); err != nil {
+		return err
+	}
+	return a.deletes.follow(ctx, e.Deletes, a.deletesRoom())
 }
 
 func (a *Applier) doPlan(ctx context.Context, e Plan) (Event, error) {
@@ -680,10 +692,11 @@ func (a *Applier) doPublish(ctx context.Context) Event {
 
 // acknowledge is step 15. The commit stands whatever happens here; an index
 // that cannot follow is built again.
-func (a *Applier) acknowledge(e Acknowledge) error {
+func (a *Applier) acknowledge(ctx context.Context, e Acknowledge) error {
 	if err := a.advance(a.attempt); err != nil {
 		a.set.Log.Warn("the key index could not follow a commit and is built again", "snapshot", e.Target, "err", err)
 	}
+	a.deletes.advance(ctx, a.attempt)
 	a.mark(SnapRef{ID: e.Target})
 	a.src.Committed(e.Batch.Next)
 	c := Commit{Op: e.Batch.Op, Snapshot: e.Target, Bytes: a.attempt.bytes, Attempts: a.state.Attempt, Stages: maps.Clone(a.stages)}
@@ -696,7 +709,7 @@ func (a *Applier) acknowledge(e Acknowledge) error {
 			a.acceptTwoParts = false // it was accepted once
 		}
 		if c.Counts.Letters > 0 {
-			for _, l := range a.attempt.plan.letters {
+			for _, l := range a.attempt.plan.sent {
 				a.obs.DeadLetter(string(l.err.Class))
 			}
 		}
@@ -760,15 +773,4 @@ func problemEvent(eff Effect, h *Halt) Event {
 		return Planned{Problem: h}
 	}
 	return Failed{Code: h.Code, Facts: h.Facts}
-}
-
-// marker is the state folder's memory of past commits.
-type marker struct {
-	Table    string `json:"table"`
-	Snapshot int64  `json:"snapshot"`
-}
-
-func (m marker) encode() []byte {
-	b, _ := json.Marshal(m)
-	return b
 }

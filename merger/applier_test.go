@@ -454,9 +454,9 @@ func TestNew_RefusesSettingsThatDoNotFit(t *testing.T) {
 		_, err := New(context.Background(), s, Deps{Name: "db.t", Table: r.table, Source: r, Observer: rigObserver{r}})
 		return err
 	}
-	require.ErrorContains(t, try(func(s *Settings) { s.OrderBy = []int{1} }), "order_by: apply mirror leaves no row")
+	require.ErrorContains(t, try(func(s *Settings) { s.Order.By = []int{1} }), "order_by: apply mirror leaves no row")
 	require.ErrorContains(t, try(func(s *Settings) { s.Apply = batcher.SoftDelete }), "the table has none")
-	require.NoError(t, try(func(s *Settings) { s.Apply = batcher.Upsert; s.OrderBy = []int{1} }))
+	require.NoError(t, try(func(s *Settings) { s.Apply = batcher.Upsert; s.Order.By = []int{1} }))
 }
 
 func TestConfigDigest_ChangesWithEverySettingThatRowsDependOn(t *testing.T) {
@@ -484,7 +484,7 @@ func TestConfigDigest_ChangesWithEverySettingThatRowsDependOn(t *testing.T) {
 		"apply":       digest(func(s *Settings) { s.Apply = batcher.Mirror }),
 		"key":         digest(func(s *Settings) { s.Key = []int{0} }),
 		"key order":   digest(func(s *Settings) { s.Key = []int{1, 0} }),
-		"order_by":    digest(func(s *Settings) { s.OrderBy = []int{2} }),
+		"order_by":    digest(func(s *Settings) { s.Order.By = []int{2} }),
 		"topics":      digest(func(s *Settings) { s.Topics = []string{"a"} }),
 		"comma names": digest(func(s *Settings) { s.Key = []int{0} }, "x,y", "y", "z"),
 		"renamed":     digest(nil, "x", "yy", "z"),

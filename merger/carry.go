@@ -144,7 +144,7 @@ func (pl *planner) connect(changes []int, head int32, rows []keyindex.Loc) []int
 			continue
 		}
 		st := &keyState{}
-		st.begin(len(pl.fields), k.rows)
+		st.begin(len(pl.fields), pl.placeOf(uint32(k.head), k.rows))
 		st.linked = true
 		pl.linked[k.head] = st
 		for w := k.head; w >= 0; w = pl.batch.Prev[w] {

@@ -29,6 +29,7 @@ type keyState struct {
 	gone    bool           // a delete removed what the table has
 	refused bool           // some change of it could not be applied, and was counted
 	last    int            // the change applied last, -1: none since the table's row or the delete
+	place   place          // in the order, deletes included
 	cells   []cell
 	past    *life // of the row that a delete ended last
 }
@@ -39,8 +40,10 @@ type life struct {
 	stored int // its row in carried, -1 for none
 }
 
-func (st *keyState) begin(columns int, rows []keyindex.Loc) {
-	*st = keyState{rows: rows, exists: len(rows) > 0, stored: len(rows) > 0, last: -1, cells: st.cells}
+// begin starts from the table's rows of a key, at their place in the order.
+func (st *keyState) begin(columns int, at place) {
+	rows := at.rows
+	*st = keyState{rows: rows, exists: len(rows) > 0, stored: len(rows) > 0, last: -1, place: at, cells: st.cells}
 	st.cells = slices.Grow(st.cells[:0], columns)[:columns]
 	clear(st.cells)
 }
@@ -66,12 +69,9 @@ func (pl *planner) foldAll() error {
 // to what the one before it left.
 func (pl *planner) fold(j int) *keyState {
 	st := &pl.state
-	st.begin(len(pl.fields), pl.rows(j))
+	st.begin(len(pl.fields), pl.placeOf(pl.batch.Winners[j], pl.rows(j)))
 	st.planned = true
-	pl.chain = pl.chain[:0]
-	for w := int32(pl.batch.Head(j)); w >= 0; w = pl.batch.Prev[w] {
-		pl.chain = append(pl.chain, uint32(w))
-	}
+	pl.chain = pl.chainOf(j)
 	for _, w := range slices.Backward(pl.chain) {
 		pl.apply(st, int(w))
 	}
@@ -81,34 +81,35 @@ func (pl *planner) fold(j int) *keyState {
 // apply folds one change.
 func (pl *planner) apply(st *keyState, w int) {
 	c := pl.batch.Changes
+	verdict := batcher.Newer
+	if pl.ordered() {
+		verdict = pl.s.Order.Judge(pl.compare(&st.place, w))
+	}
 	switch {
-	case len(pl.s.OrderBy) > 0 && pl.older(st, w):
+	case !verdict.Applies():
+		pl.dropped.Set(w)
 	case c.Kind[w] == change.Delete && pl.s.Apply != batcher.Append:
 		pl.applyDelete(st, w)
 	case pl.s.Apply == batcher.InsertOnly && st.exists:
 	default:
-		if err := pl.put(st, w); err != nil && st.planned {
-			st.refused = true
-			pl.p.letters = append(pl.p.letters, rowLetter{w, err})
+		if err := pl.put(st, w); err != nil {
+			if st.planned {
+				st.refused = true
+				pl.p.letters = append(pl.p.letters, rowLetter{w, err})
+			}
+			return
 		}
+		st.place.last = w
 	}
-}
-
-// older reports whether change w is late: older by order_by than what is there.
-func (pl *planner) older(st *keyState, w int) bool {
-	if st.last < 0 {
-		return st.stored && pl.olderThanStored(w, st.rows)
+	if st.planned {
+		pl.count(verdict, w)
 	}
-	for _, col := range pl.s.OrderBy {
-		v := pl.batch.Changes.Cols[col].Vector
-		if d := types.CompareCells(v, w, v, st.last); d != 0 {
-			return d < 0
-		}
-	}
-	return false
 }
 
 func (pl *planner) applyDelete(st *keyState, w int) {
+	if st.exists || pl.remembers() {
+		st.place.last = w
+	}
 	switch {
 	case !st.exists:
 	case pl.s.Apply.Barrier():
@@ -120,7 +121,7 @@ func (pl *planner) applyDelete(st *keyState, w int) {
 		clear(st.cells)
 	default:
 		// A soft delete says nothing about values but its place in the order.
-		for _, col := range pl.s.OrderBy {
+		for _, col := range pl.s.Order.By {
 			st.cells[col] = cell{from: pl.batch.Changes.Cols[col].Vector, row: w}
 		}
 		st.last = w
@@ -179,6 +180,9 @@ func (pl *planner) checkHoles(w int) *change.RowError {
 func (pl *planner) settle(st *keyState) {
 	n := int64(len(st.rows))
 	count := &pl.p.counts
+	if !st.exists && st.place.last >= 0 {
+		pl.remember(uint32(st.place.last))
+	}
 	switch {
 	case !st.exists && n == 0 && st.refused:
 		return
@@ -202,6 +206,7 @@ func (pl *planner) settle(st *keyState) {
 		count.Updated += n
 	}
 	pl.markAll(st.rows)
+	pl.unremember(uint32(st.last))
 	if !st.stored {
 		pl.writeFolded(st, -1)
 		pl.from(0)

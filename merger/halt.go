@@ -148,7 +148,7 @@ var codeList = []CodeInfo{
 		CodeRow, "A record cannot be applied and `on_error` is pause.",
 		"Correct the table or the pipeline, or set `on_error: dead_letter`, and restart; or step over the record with `applier offsets skip PIPELINE`.", false,
 	},
-	{CodeFull, "No space is left where the table lives.", "Free space; the pipeline goes on by itself.", true},
+	{CodeFull, "No space is left where the table, or `state_dir`, lives.", "Free space; the pipeline goes on by itself.", true},
 	{CodeIO, "Reading or writing the table fails.", "Look at the error, the disk and the kernel log; the pipeline keeps trying.", true},
 	{CodeReadOnly, "The file system is read-only.", "Remount it; the pipeline goes on by itself.", true},
 	{CodePermission, "The table's folders refuse this user.", "Correct owner or mode; the pipeline keeps trying.", true},
@@ -161,8 +161,8 @@ var codeList = []CodeInfo{
 		"Undo the change, or accept it from the next record on with `applier offsets adopt PIPELINE`.", false,
 	},
 	{
-		CodeMemory, "The key index does not fit the memory it may use.",
-		"Raise `memory` to the number in the message and restart.", false,
+		CodeMemory, "The key index, or the remembered deletes, do not fit the memory they may use.",
+		"Raise `memory` to the number in the message, or lower `order_by.remember_deletes`, and restart.", false,
 	},
 	{
 		CodeMismatch, "The key index contradicts the table.",

@@ -85,3 +85,14 @@ func (a *Applier) replace(ctx context.Context, b objstore.Bucket, key string, da
 	}
 	return b.Replace(ctx, key, data)
 }
+
+// marker is the state folder's memory of past commits.
+type marker struct {
+	Table    string `json:"table"`
+	Snapshot int64  `json:"snapshot"`
+}
+
+func (m marker) encode() []byte {
+	b, _ := json.Marshal(m)
+	return b
+}

@@ -16,9 +16,12 @@ type Settings struct {
 	ID string
 	// Apply is the preset.
 	Apply batcher.Apply
-	// Key and OrderBy are indexes of the table's columns.
-	Key     []int
-	OrderBy []int
+	// Key are indexes of the table's columns; Order says which change of a key is newer.
+	Key   []int
+	Order batcher.Order
+	// RememberDeletes is for how long the place of a delete in the order is
+	// remembered; 0 remembers none. It needs Marks.
+	RememberDeletes time.Duration
 	// Topics are the source topics.
 	Topics []string
 	// OnRowError decides about rows that turn out impossible only when the table
@@ -36,7 +39,8 @@ type Settings struct {
 	IndexCeiling func() int64
 	// StateDir holds the index's sidecar files.
 	StateDir string
-	// Marks keeps the marker of past commits outside of the table; nil for none.
+	// Marks keeps what is beside the table: the marker of past commits, and the
+	// remembered deletes; nil for none.
 	Marks objstore.Bucket
 	// TargetFileBytes overrides the table's target-file-size for tests.
 	TargetFileBytes int64

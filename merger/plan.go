@@ -8,6 +8,7 @@ import (
 	"applier/ingest/change"
 
 	"applier/merger/keyindex"
+	"applier/merger/tombstones"
 	"applier/storage/types"
 )
 
@@ -17,10 +18,15 @@ type Counts struct {
 	Updated   int64 // rows that get a new version
 	Deleted   int64 // rows that go, or that a soft delete marks
 	Unchanged int64 // winning changes without effect: deletes of unknown keys, …
-	Late      int64 // winning changes older than the stored row
+	Late      int64 // winning changes older than what the table holds or remembers, and not applied
+	LateTaken int64 // changes that were late and applied (late: apply)
+	Tied      int64 // winning changes of the same place as what the table holds or remembers, and not applied
 	Ignored   int64 // changes the preset ignores because the key exists (insert_only)
 	Dropped   int64 // rows given up under on_error: skip
 	Letters   int64 // rows sent to the dead letters
+	// LateLetters and TiedLetters are the records of Letters that were sent for
+	// their place in the order.
+	LateLetters, TiedLetters int64
 }
 
 // plan is what one batch does to one state of the table: rows to write and
@@ -32,7 +38,10 @@ type plan struct {
 	deletes map[uint32][]uint32 // segment → positions, ascending, no doubles
 	counts  Counts
 	holes   HoleCounts
-	letters []rowLetter // in the order of the batch
+	letters []rowLetter      // in the order of the batch
+	ordered []rowLetter      // changes that the order sends to the dead letters
+	sent    []rowLetter      // letters that were sent
+	memory  tombstones.Delta // what becomes of the remembered deletes
 }
 
 // rowLetter is a change that cannot be applied.
@@ -64,6 +73,12 @@ type planner struct {
 	plain  []uint32 // winners whose image is complete, to be written: the first rows of out
 	folded []int    // ordinals of the winners that need their chain
 	stored *oldRows // the order_by columns of all matches
+	// memory has the remembered deletes, nil if none are; what is remembered since
+	// before forget is none any more. now is when this plan is made.
+	memory      *tombstones.Set
+	now, forget int64
+	dropped     types.Bitmap // changes without effect for their place in the order
+	key, place  []byte       // buffers
 	// carried are the rows of the table that holes may be filled from; carriedAt is
 	// the place of each column in it.
 	carried   *oldRows
@@ -86,6 +101,7 @@ func (pl *planner) plan(b *batcher.Batch) (*plan, error) {
 	pl.p = &plan{out: types.NewBatch(pl.fields), deletes: map[uint32][]uint32{}}
 	pl.plain, pl.folded, pl.stored, pl.carried = pl.plain[:0], pl.folded[:0], nil, nil
 	clear(pl.linked)
+	pl.dropped.Reset()
 	if err := pl.match(); err != nil {
 		return nil, err
 	}
@@ -99,7 +115,9 @@ func (pl *planner) plan(b *batcher.Batch) (*plan, error) {
 		slices.Sort(pos)
 		pl.p.deletes[seg] = slices.Compact(pos)
 	}
-	slices.SortFunc(pl.p.letters, func(x, y rowLetter) int { return cmp.Compare(x.row, y.row) })
+	for _, l := range [][]rowLetter{pl.p.letters, pl.p.ordered} {
+		slices.SortFunc(l, func(x, y rowLetter) int { return cmp.Compare(x.row, y.row) })
+	}
 	return pl.p, nil
 }
 
@@ -111,22 +129,26 @@ func (pl *planner) match() error {
 	} else if err := pl.index.Lookup(b.Keys, b.Winners, &pl.matches); err != nil {
 		return err
 	}
-	late, err := pl.late()
-	if err != nil {
+	if err := pl.readPlaces(); err != nil {
 		return err
 	}
 	for j, w := range b.Winners {
+		verdict := pl.judgeWinner(j)
 		switch {
-		case late.Get(j):
+		case verdict == batcher.Tied:
+			pl.p.counts.Tied++
+		case !verdict.Applies():
 			pl.p.counts.Late++
-		case pl.open(w):
+		case pl.folds(j):
 			pl.folded = append(pl.folded, j)
 		case b.Changes.Kind[w] == change.Delete && pl.s.Apply != batcher.Append:
 			pl.remove(pl.rows(j))
+			pl.remember(w)
 		case pl.s.Apply == batcher.InsertOnly && len(pl.rows(j)) > 0:
 			pl.p.counts.Ignored++
 		default:
 			pl.upsert(w, pl.rows(j))
+			pl.unremember(w)
 		}
 	}
 	return nil
@@ -187,7 +209,7 @@ func (pl *planner) replaced(w int) bool {
 		return false
 	}
 	for r := pl.batch.Prev[w]; r >= 0; r = pl.batch.Prev[r] {
-		if pl.batch.Changes.Kind[r] == change.Delete {
+		if pl.batch.Changes.Kind[r] == change.Delete && !pl.dropped.Get(int(r)) {
 			return true
 		}
 	}
@@ -207,37 +229,6 @@ func (pl *planner) markAll(rows []keyindex.Loc) {
 	for _, l := range rows {
 		pl.p.deletes[l.Segment()] = append(pl.p.deletes[l.Segment()], l.Pos())
 	}
-}
-
-// late finds the winners that are older than a stored row (order_by): all
-// changes of their keys are. A stored NULL is older than everything.
-func (pl *planner) late() (types.Bitmap, error) {
-	var late types.Bitmap
-	if len(pl.s.OrderBy) == 0 || len(pl.matches.Loc) == 0 {
-		return late, nil
-	}
-	var err error
-	if pl.stored, err = pl.readOld(slices.Clone(pl.matches.Loc), pl.s.OrderBy); err != nil {
-		return late, err
-	}
-	for j, w := range pl.batch.Winners {
-		if pl.olderThanStored(int(w), pl.matches.Rows(j)) {
-			late.Set(j)
-		}
-	}
-	return late, nil
-}
-
-// olderThanStored compares change w with the table's rows of its key.
-func (pl *planner) olderThanStored(w int, rows []keyindex.Loc) bool {
-	return slices.ContainsFunc(rows, func(l keyindex.Loc) bool {
-		for k, col := range pl.s.OrderBy {
-			if d := types.CompareCells(pl.batch.Changes.Cols[col].Vector, w, pl.stored.batch.Cols[k], pl.stored.row(l)); d != 0 {
-				return d < 0
-			}
-		}
-		return false
-	})
 }
 
 // writePlain makes the rows of complete images, column by column. A NULL becomes

@@ -12,6 +12,7 @@ import (
 	"applier/batcher"
 	"applier/ingest/change"
 	"applier/merger/keyindex"
+	"applier/merger/tombstones"
 	"applier/storage/paimon"
 	"applier/storage/types"
 
@@ -21,7 +22,7 @@ import (
 
 // TestPlan_Stories runs testdata/plan: what a batch does to a table. Commands:
 //
-//	table apply=… key=(a,b) [order-by=(a)]
+//	table apply=… key=(a,b) [order-by=(a)] [tie=first|dead_letter] [late=apply|dead_letter] [remember]
 //	    columns, separated by semicolons; a word after DEFAULT is the default
 //	file [deleted=(0,2)]
 //	    rows of a data file: name=value, a name that is left out is NULL
@@ -29,7 +30,10 @@ import (
 //	    changes, one a line: put or del, [part=1] [old=(1)] [time=ms], then cells;
 //	    of a put, - is absent, ? unavailable, a name left out is NULL
 //
-// plan prints what it decided: positions by file, rows, counts, refused changes.
+// plan prints what it decided: positions by file, rows, counts, refused changes,
+// changes sent away for their place in the order, how many deletes are
+// remembered if that changed. Deletes are remembered from one plan to the next, but the table
+// stays as it is.
 func TestPlan_Stories(t *testing.T) {
 	datadriven.Walk(t, "testdata/plan", func(t *testing.T, path string) {
 		var s *planStory
@@ -63,6 +67,7 @@ type planStory struct {
 	enc    *types.KeyEncoder
 	index  *keyindex.Index
 	files  map[uint32]*types.Batch
+	memory *tombstones.Set
 }
 
 func newPlanStory(t *testing.T, c *datadriven.TestData) *planStory {
@@ -88,7 +93,13 @@ func newPlanStory(t *testing.T, c *datadriven.TestData) *planStory {
 		case "key":
 			s.set.Key = s.columns(t, a.Vals)
 		case "order-by":
-			s.set.OrderBy = s.columns(t, a.Vals)
+			s.set.Order.By = s.columns(t, a.Vals)
+		case "tie":
+			s.set.Order.Tie = map[string]batcher.Tie{"first": batcher.TieFirst, "dead_letter": batcher.TieDeadLetter}[a.Vals[0]]
+		case "late":
+			s.set.Order.Late = map[string]batcher.Late{"apply": batcher.LateApply, "dead_letter": batcher.LateDeadLetter}[a.Vals[0]]
+		case "remember":
+			s.memory = &tombstones.Set{}
 		default:
 			c.Fatalf(t, "unknown argument %s", a.Key)
 		}
@@ -196,7 +207,7 @@ func (s *planStory) ReadRows(locs []keyindex.Loc, cols []int, out *types.Batch) 
 }
 
 func (s *planStory) plan(t *testing.T, c *datadriven.TestData) string {
-	b, err := batcher.New(batcher.Options{Fields: s.fields, Key: s.set.Key, OrderBy: s.set.OrderBy, Apply: s.set.Apply, Limits: batcher.Limits{Rows: 1000}})
+	b, err := batcher.New(batcher.Options{Fields: s.fields, Key: s.set.Key, Order: s.set.Order, Remembers: true, Apply: s.set.Apply, Limits: batcher.Limits{Rows: 1000}})
 	require.NoError(t, err)
 	parts := []change.Partition{{Topic: "t", Partition: 0}, {Topic: "t", Partition: 1}}
 	b.Reset(change.Positions{parts[0]: {}, parts[1]: {}}, parts, 1)
@@ -204,7 +215,7 @@ func (s *planStory) plan(t *testing.T, c *datadriven.TestData) string {
 		s.change(t, b.Changes(), int64(i), line)
 	}
 	batch := b.Seal(batcher.FlushManual)
-	pl := planner{s: &s.set, fields: s.fields, defaults: make([]*types.Datum, len(s.fields)), deletedAt: -1, read: s, index: s.index}
+	pl := planner{s: &s.set, fields: s.fields, defaults: make([]*types.Datum, len(s.fields)), deletedAt: -1, read: s, index: s.index, memory: s.memory}
 	for i, f := range s.fields {
 		pl.defaults[i], err = paimon.DefaultValue(f)
 		require.NoError(t, err)
@@ -218,6 +229,9 @@ func (s *planStory) plan(t *testing.T, c *datadriven.TestData) string {
 	require.NoError(t, err)
 	text := s.print(p, batch)
 	require.Equal(t, text, s.print(again, batch))
+	if s.memory != nil {
+		s.memory.Apply(&p.memory)
+	}
 	return text
 }
 
@@ -278,6 +292,15 @@ func (s *planStory) print(p *plan, b *batcher.Batch) string {
 	for _, l := range p.letters {
 		fmt.Fprintf(&out, "refused change %d: %v\n", l.row, l.err)
 	}
+	for _, l := range p.ordered {
+		fmt.Fprintf(&out, "sent away change %d: %s\n", l.row, l.err.Class)
+	}
+	if p.memory.Len() > 0 {
+		var after tombstones.Set
+		_ = s.memory.Each(func(k, o []byte, at int64) error { after.Put(k, o, at); return nil })
+		after.Apply(&p.memory)
+		fmt.Fprintf(&out, "deletes remembered: %d\n", after.Len())
+	}
 	counts := []struct {
 		name string
 		n    int64
@@ -287,6 +310,8 @@ func (s *planStory) print(p *plan, b *batcher.Batch) string {
 		{"deleted", p.counts.Deleted},
 		{"unchanged", p.counts.Unchanged},
 		{"late", p.counts.Late + b.Counts.Late},
+		{"late_applied", p.counts.LateTaken},
+		{"tied", p.counts.Tied + b.Counts.Tied},
 		{"ignored", p.counts.Ignored + b.Counts.Ignored},
 		{"collapsed", b.Counts.Collapsed},
 		{"split", b.Counts.TwoPartitions},

@@ -46,6 +46,11 @@ type Record struct {
 	Chain   string `json:"chain"`          // hash over all applied ranges so far
 	Gaps    int64  `json:"gaps,omitempty"` // records an operator skipped so far
 
+	// Deletes says which remembered deletes go with this snapshot; nil if none are
+	// remembered, or not by this program: one that does not know of them leaves the
+	// member out, and that shows.
+	Deletes *RememberedDeletes `json:"deletes,omitempty"`
+
 	Topics map[string]RecordTopic `json:"topics"`
 
 	// Counts of this batch.
@@ -56,6 +61,15 @@ type Record struct {
 	Unchanged  int64                          `json:"noop"`
 	DeadLetter int64                          `json:"dlq"`
 	Range      map[string]map[string][2]int64 `json:"range,omitempty"` // [first, next) a partition with progress
+}
+
+// RememberedDeletes names the state of the remembered deletes in state_dir. Times
+// are milliseconds of the committing instance's wall clock.
+type RememberedDeletes struct {
+	Head  string `json:"head"`  // transaction of the last commit that changed them, "" for none
+	Since int64  `json:"since"` // what was deleted from here on is remembered, ...
+	Lost  int64  `json:"lost"`  // ... and from here until Since forgotten; the same as Since: nothing is
+	Keep  int64  `json:"keep"`  // for how many milliseconds each is remembered
 }
 
 // RecordTopic is one topic of a record.

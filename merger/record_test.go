@@ -35,6 +35,25 @@ func TestRecord_IsTheDocumentedJSON(t *testing.T) {
 	golden(t, "testdata/record/least.json", text+"\n")
 }
 
+// Remembered deletes are a member that older programs pass over, and whose absence
+// says that the record's program remembered none.
+func TestRecord_RememberedDeletes(t *testing.T) {
+	r := fullRecord()
+	r.Deletes = &RememberedDeletes{Head: "0197-txn", Since: 1_800_000_000_000, Lost: 1_790_000_000_000, Keep: 604_800_000}
+	text, err := r.Encode()
+	require.NoError(t, err)
+	require.Contains(t, text, `"deletes":{"head":"0197-txn","since":1800000000000,"lost":1790000000000,"keep":604800000}`)
+	require.Contains(t, text, `"v":1,`, "a program that does not know the member can go on")
+	again, err := DecodeRecord(text)
+	require.NoError(t, err)
+	require.Equal(t, r, again)
+	text, err = fullRecord().Encode()
+	require.NoError(t, err)
+	require.NotContains(t, text, "deletes")
+	_, err = DecodeRecord(`{"v":1,"txn":"t","topics":{},"deletes":[1]}`)
+	require.ErrorIs(t, err, ErrRecord)
+}
+
 func TestRecord_RoundTrips(t *testing.T) {
 	text, err := fullRecord().Encode()
 	require.NoError(t, err)

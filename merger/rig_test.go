@@ -99,7 +99,7 @@ func newRig(t require.TestingT, o rigOptions) *rig {
 	}
 	r.offsets = make([]int64, len(r.parts))
 	r.set = Settings{
-		ID: "p", Apply: o.apply, Key: o.key, OrderBy: o.orderBy, Topics: []string{rigTopic}, OnRowError: o.onError, Instance: "i",
+		ID: "p", Apply: o.apply, Key: o.key, Order: batcher.Order{By: o.orderBy}, Topics: []string{rigTopic}, OnRowError: o.onError, Instance: "i",
 		Pin: true, VerifySample: 1, Marks: r.marks, EncodeConcurrency: 1, CommitUserPrefix: "applier-", Log: slog.New(slog.DiscardHandler), Now: r.clock, UUID: r.uuid,
 	}
 	if o.settings != nil {
@@ -116,7 +116,7 @@ func (r *rig) open(fault func(objstore.Op) objstore.Fault) {
 	require.NoError(r.t, err)
 	r.a, err = New(context.Background(), r.set, Deps{Name: "db.t", Table: r.table, Source: r, Letters: r, Observer: rigObserver{r}})
 	require.NoError(r.t, err)
-	r.b, err = batcher.New(batcher.Options{Fields: r.table.Schema().Fields, Key: r.set.Key, OrderBy: r.set.OrderBy, Apply: r.set.Apply, Limits: batcher.Limits{Rows: 1 << 20}})
+	r.b, err = batcher.New(batcher.Options{Fields: r.table.Schema().Fields, Key: r.set.Key, Order: r.set.Order, Remembers: r.set.RememberDeletes > 0, Apply: r.set.Apply, Limits: batcher.Limits{Rows: 1 << 20}})
 	require.NoError(r.t, err)
 }
 

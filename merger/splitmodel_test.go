@@ -66,20 +66,67 @@ type splitRow [splitColumns]*int64
 type splitModel struct {
 	apply   batcher.Apply
 	ordered bool
+	order   batcher.Order // how ties and late changes are treated
 	rows    map[int64][]splitRow
 	letters []int // changes that cannot be applied
+
+	remembers bool
+	deleted   map[int64]int64 // by key: the place of the delete that left no row
+	sent      []splitLetter   // to the dead letters, for their place in the order
+	taken     int64           // changes applied although they were late
+}
+
+// splitLetter is a change that the order sends away.
+type splitLetter struct {
+	change int
+	class  string
+}
+
+// passes says whether the order lets a change take effect.
+func (m *splitModel) passes(i int, c splitChange) bool {
+	if !m.ordered {
+		return true
+	}
+	var older, equal bool
+	at, remembered := m.deleted[c.key]
+	older, equal = remembered && c.ord < at, remembered && c.ord == at
+	for _, r := range m.rows[c.key] {
+		if r[colOrd] != nil {
+			older, equal = older || c.ord < *r[colOrd], equal || c.ord == *r[colOrd]
+		}
+	}
+	switch {
+	case older && m.order.Late == batcher.LateApply:
+		m.taken++
+		return true
+	case older:
+		if m.order.Late == batcher.LateDeadLetter {
+			m.sent = append(m.sent, splitLetter{i, "late"})
+		}
+		return false
+	case equal && m.order.Tie == batcher.TieDeadLetter:
+		m.sent = append(m.sent, splitLetter{i, "tie"})
+		return false
+	}
+	return !equal || m.order.Tie == batcher.TieLast
 }
 
 func num(n int64) *int64 { return &n }
 
 func (m *splitModel) step(i int, c splitChange, origin []splitRow) {
+	if c.delete && !m.apply.Deletes() {
+		return // ignored, whatever its place
+	}
 	rows := m.rows[c.key]
-	for _, r := range rows {
-		if m.ordered && (r[colOrd] != nil && c.ord < *r[colOrd]) {
-			return // late
-		}
+	late := m.taken
+	if !m.passes(i, c) {
+		return
 	}
 	switch {
+	case c.delete && m.remembers && (m.apply == batcher.Mirror || len(rows) == 0):
+		delete(m.rows, c.key)
+		m.deleted[c.key] = c.ord
+		return
 	case c.delete && m.apply == batcher.Mirror:
 		delete(m.rows, c.key)
 	case c.delete && m.apply == batcher.SoftDelete:
@@ -89,7 +136,7 @@ func (m *splitModel) step(i int, c splitChange, origin []splitRow) {
 				rows[j][colOrd] = num(c.ord)
 			}
 		}
-	case c.delete || m.apply == batcher.InsertOnly && len(rows) > 0: // ignored
+	case m.apply == batcher.InsertOnly && len(rows) > 0: // ignored
 	case m.apply == batcher.Append || len(rows) == 0:
 		row := splitRow{colA: num(7), colC: num(5)} // defaults
 		if len(origin) > 0 {
@@ -98,6 +145,7 @@ func (m *splitModel) step(i int, c splitChange, origin []splitRow) {
 		for col := range splitColumns {
 			if len(origin) == 0 && (c.holes[col] == unavailable || c.holes[col] == absent && col == colB) {
 				m.letters = append(m.letters, i)
+				m.taken = late // it was not applied after all
 				return
 			}
 		}
@@ -114,6 +162,9 @@ func (m *splitModel) step(i int, c splitChange, origin []splitRow) {
 			}
 			rows[j] = m.patch(rows[j], c)
 		}
+	}
+	if !c.delete {
+		delete(m.deleted, c.key) // the row says it now
 	}
 }
 

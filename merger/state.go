@@ -87,7 +87,8 @@ type State struct {
 	Seq       int64
 	Chain     string
 	Gaps      int64
-	Topics    map[string]string // topic ids
+	Deletes   *RememberedDeletes // of the newest record; never changed
+	Topics    map[string]string  // topic ids
 	Cluster   string
 	Positions change.Positions // of the newest record, as far as known; nil before the first look
 	Known     SnapRef          // newest snapshot seen and found sound
@@ -119,12 +120,15 @@ type (
 		Positions change.Positions
 		Topics    map[string]string
 		Cluster   string
+		Deletes   *RememberedDeletes
 	}
-	// Sync: bring the index to snapshot To → Synced or Failed.
+	// Sync: bring the index to snapshot To, and the remembered deletes to those of
+	// its record → Synced or Failed.
 	// Only the state is needed for batches without rows of Kafka.
 	Sync struct {
-		To    SnapRef
-		Batch *BatchInfo
+		To      SnapRef
+		Batch   *BatchInfo
+		Deletes *RememberedDeletes
 	}
 	// Plan: decide the batch's rows on the synced index → Planned or Failed.
 	Plan struct{ Batch *BatchInfo }
@@ -137,6 +141,7 @@ type (
 		Epoch   int64
 		Chain   string
 		Gaps    int64
+		Deletes *RememberedDeletes // of the record before
 		Topics  map[string]string
 		Cluster string
 		Attempt int

@@ -84,15 +84,15 @@ func (s State) begin(p Phase) (State, []Effect) {
 	case PhaseResolve:
 		return s, []Effect{ResolveStart{}}
 	case PhaseResume:
-		return s, []Effect{Resume{s.Positions, s.Topics, s.Cluster}}
+		return s, []Effect{Resume{s.Positions, s.Topics, s.Cluster, s.Deletes}}
 	case PhaseSync:
-		return s, []Effect{Sync{s.Base, s.Batch}}
+		return s, []Effect{Sync{s.Base, s.Batch, s.Deletes}}
 	case PhasePlan:
 		return s, []Effect{Plan{s.Batch}}
 	case PhaseWrite:
 		return s, []Effect{Write{
 			Batch: s.Batch, Base: s.Base, Target: s.Target, Seq: s.Seq + 1, Epoch: s.Epoch,
-			Chain: s.Chain, Gaps: s.Gaps + s.Batch.Gaps, Topics: s.Topics, Cluster: s.Cluster, Attempt: s.Attempt,
+			Chain: s.Chain, Gaps: s.Gaps + s.Batch.Gaps, Deletes: s.Deletes, Topics: s.Topics, Cluster: s.Cluster, Attempt: s.Attempt,
 		}}
 	case PhaseStill:
 		return s, []Effect{Still{s.Base}}
@@ -420,9 +420,9 @@ func (s State) fence(l Looked) (Notice, bool) {
 // adoptRecord takes what the next record builds on from the newest one.
 func (s *State) adoptRecord(l Looked) {
 	if l.Record == nil {
-		s.Seq, s.Chain, s.Gaps = 0, "", 0
+		s.Seq, s.Chain, s.Gaps, s.Deletes = 0, "", 0, nil
 	} else {
-		s.Seq, s.Chain, s.Gaps = l.Record.Seq, l.Record.Chain, l.Record.Gaps
+		s.Seq, s.Chain, s.Gaps, s.Deletes = l.Record.Seq, l.Record.Chain, l.Record.Gaps, l.Record.Deletes
 		if s.Batch.operator() {
 			s.Epoch = max(s.Epoch, l.Record.Epoch+1)
 		}
@@ -449,7 +449,7 @@ func (s State) recovered(l Looked) (State, []Effect) {
 		return s.halt(Halt{CodeVersion, err.Error()})
 	}
 	s.Positions = pos
-	s.Epoch = l.Record.Epoch + 1
+	s.Epoch, s.Deletes = l.Record.Epoch+1, l.Record.Deletes
 	s.Topics, s.Cluster = l.Record.TopicIDs(), l.Record.Cluster
 	if !l.Marker || !l.Pinned {
 		return s.with([]Effect{Mark{l.RecordAt}}, func(s State) (State, []Effect) { return s.begin(PhaseResume) })

@@ -36,8 +36,10 @@ type view struct {
 	s     *Settings
 	enc   *types.KeyEncoder // nil for append: then only the state is kept
 	chain *chain
-	ref   SnapRef
-	state *paimon.State
+	// beside returns the memory that is taken beside the index from the same ceiling.
+	beside func() int64
+	ref    SnapRef
+	state  *paimon.State
 	// durable is the newest snapshot that is known to survive a power cut.
 	durable SnapRef
 	files   map[paimon.FileKey]*dataFile
@@ -427,7 +429,7 @@ func (v *view) rebuild(ctx context.Context, st *paimon.State) error {
 func (v *view) open(rows int64) error {
 	need, ceiling := keyindex.Estimate(v.enc.Class(), rows), int64(0)
 	if v.s.IndexCeiling != nil {
-		if ceiling = v.s.IndexCeiling(); need > ceiling {
+		if ceiling = v.s.IndexCeiling() - v.beside(); need > ceiling {
 			return &Halt{CodeMemory, fmt.Sprintf("the key index of %d rows needs %d MiB, but only %d MiB of `memory` are left for it; raise `memory` by %d MiB",
 				rows, need>>20, ceiling>>20, (need-ceiling)>>20+1)}
 		}

@@ -29,6 +29,10 @@ type attempt struct {
 	rewritten map[uint32]*manifest.Entry
 	commit    *paimon.Commit
 	bytes     CommitBytes
+	// deletes is what its record says about remembered deletes, remembered the size
+	// of the object that holds what it changes, 0 for none.
+	deletes    *RememberedDeletes
+	remembered int64
 }
 
 // CommitBytes says what a commit wrote, by class.
@@ -38,7 +42,7 @@ type CommitBytes struct {
 
 // planBatch is step 5.
 func (a *Applier) planBatch(ctx context.Context, b *batcher.Batch) (*plan, error) {
-	if b.Counts.TwoPartitions > 0 && len(a.set.OrderBy) == 0 && a.set.Apply != batcher.Append {
+	if b.Counts.TwoPartitions > 0 && len(a.set.Order.By) == 0 && a.set.Apply != batcher.Append {
 		a.obs.TwoPartitions(b.Counts.TwoPartitions)
 		if !a.acceptTwoParts {
 			return nil, &Halt{CodeTwoParts, fmt.Sprintf("%d changes have a key that another partition of the batch has too", b.Counts.TwoPartitions)}
@@ -47,8 +51,13 @@ func (a *Applier) planBatch(ctx context.Context, b *batcher.Batch) (*plan, error
 	pl := &a.planner
 	pl.index = a.view.index
 	pl.read = boundReader{ctx, &a.view}
+	pl.memory, pl.now = a.deletes.memory(), a.deletes.now()
+	pl.forget = pl.now - a.deletes.keep()
 	p, err := pl.plan(b)
 	if err != nil {
+		return nil, err
+	}
+	if err := a.deletes.fits(p, a.deletesRoom()); err != nil {
 		return nil, err
 	}
 	return p, a.verifySample(ctx, p)
@@ -64,41 +73,66 @@ func (r boundReader) ReadRows(locs []keyindex.Loc, cols []int, out *types.Batch)
 	return r.v.readRows(r.ctx, locs, cols, out)
 }
 
-// sendLetters decides about rows that turned out impossible. refused: the source
-// was told which record it is.
+// sendLetters decides about rows that turned out impossible, and sends away what
+// the order sends away. refused: the source was told which record it is.
 func (a *Applier) sendLetters(ctx context.Context, b *batcher.Batch, p *plan) (refused bool, err error) {
-	if len(p.letters) == 0 {
-		return false, nil
+	if len(p.letters) > 0 && a.set.OnRowError != "skip" && a.set.OnRowError != "dead_letter" {
+		part, offset := recordOf(b, p.letters[0])
+		a.src.Refuse(part, offset, p.letters[0].err)
+		return true, nil
 	}
-	where := func(l rowLetter) (change.Partition, int64) {
-		return b.Partitions[b.Changes.Part[l.row]], b.Changes.Offset[l.row]
+	p.sent = oneARecord(b, p.ordered)
+	for _, l := range p.sent {
+		if l.err.Class == change.ClassTie {
+			p.counts.TiedLetters++
+		} else {
+			p.counts.LateLetters++
+		}
 	}
-	switch a.set.OnRowError {
-	case "skip":
+	if a.set.OnRowError == "dead_letter" {
+		p.sent = append(p.sent, p.letters...)
+	} else {
 		for _, l := range p.letters {
-			part, offset := where(l)
+			part, offset := recordOf(b, l)
 			a.set.Log.Warn("record skipped", "partition", part.String(), "offset", offset, "err", l.err)
 		}
 		p.counts.Dropped = int64(len(p.letters))
-		return false, nil
-	case "dead_letter":
-		for _, l := range p.letters {
-			part, offset := where(l)
-			raw := b.Changes.RawOf(l.row)
-			if raw == nil {
-				return false, &Halt{CodeRow, fmt.Sprintf("%s offset %d: %v; the record was not kept, so it cannot be sent to the dead letters", part, offset, l.err)}
-			}
-			a.letters.SendRow(ctx, part, offset, raw, l.err)
-		}
-		if err := a.letters.Flush(ctx); err != nil {
-			return false, &Halt{CodeDeadLetter, err.Error()}
-		}
-		p.counts.Letters = int64(len(p.letters))
-		return false, nil
 	}
-	part, offset := where(p.letters[0])
-	a.src.Refuse(part, offset, p.letters[0].err)
-	return true, nil
+	return false, a.send(ctx, b, p)
+}
+
+// recordOf returns where the record of a row stands.
+func recordOf(b *batcher.Batch, l rowLetter) (change.Partition, int64) {
+	return b.Partitions[b.Changes.Part[l.row]], b.Changes.Offset[l.row]
+}
+
+// oneARecord keeps the first of the letters that one record would give: both
+// halves of a key change can be late.
+func oneARecord(b *batcher.Batch, letters []rowLetter) []rowLetter {
+	c := b.Changes
+	return slices.CompactFunc(slices.Clone(letters), func(x, y rowLetter) bool {
+		return c.Part[x.row] == c.Part[y.row] && c.Offset[x.row] == c.Offset[y.row]
+	})
+}
+
+// send makes the dead letters of a plan durable, before the commit that counts them.
+func (a *Applier) send(ctx context.Context, b *batcher.Batch, p *plan) error {
+	if len(p.sent) == 0 {
+		return nil
+	}
+	for _, l := range p.sent {
+		part, offset := recordOf(b, l)
+		raw := b.Changes.RawOf(l.row)
+		if raw == nil {
+			return &Halt{CodeRow, fmt.Sprintf("%s offset %d: %v; the record was not kept, so it cannot be sent to the dead letters", part, offset, l.err)}
+		}
+		a.letters.SendRow(ctx, part, offset, raw, l.err)
+	}
+	if err := a.letters.Flush(ctx); err != nil {
+		return &Halt{CodeDeadLetter, err.Error()}
+	}
+	p.counts.Letters = int64(len(p.sent))
+	return nil
 }
 
 // verifySample reads the key of some matched rows back before they are marked:
@@ -175,7 +209,11 @@ func (a *Applier) write(ctx context.Context, e Write) (Event, error) {
 		}
 	}
 	txn := a.set.UUID()
-	record, err := a.record(e, txn, at.plan).Encode()
+	if err := a.deletes.write(ctx, at, txn); err != nil {
+		return nil, err
+	}
+	at.deletes = a.deletes.record(e, at, txn)
+	record, err := a.record(e, txn, at).Encode()
 	if err != nil {
 		return nil, err
 	}
@@ -411,10 +449,12 @@ func (a *Applier) derived(f *dataFile, refs map[paimon.FileKey]paimon.VectorRef)
 }
 
 // record makes the position record of an attempt.
-func (a *Applier) record(e Write, txn string, p *plan) *Record {
+func (a *Applier) record(e Write, txn string, at *attempt) *Record {
+	p := at.plan
 	r := &Record{
 		Version: RecordVersion, Seq: e.Seq, Txn: txn, Base: e.Base.Ident, Epoch: e.Epoch, Owner: a.set.Instance,
 		Config: a.config, Table: a.identity, Cluster: e.Cluster, Op: e.Batch.Op, Chain: e.Chain, Gaps: e.Gaps,
+		Deletes: at.deletes,
 	}
 	r.setPositions(e.Batch.Next, e.Topics)
 	if b := a.batch; b != nil && e.Batch.Op == "" {

@@ -51,7 +51,7 @@ func oneOf(name string, values ...string) Label { return Label{name, values} }
 
 // errorClasses are the classes of row errors (ingest/decode).
 func errorClasses() Label {
-	return oneOf("class", "syntax", "envelope", "key", "null_key", "type", "range", "length", "not_null", "unavailable", "unsupported")
+	return oneOf("class", "syntax", "envelope", "key", "null_key", "type", "range", "length", "not_null", "unavailable", "unsupported", "late", "tie")
 }
 
 // Table returns every metric, by room. Adding one is a line below and a field in
@@ -169,7 +169,7 @@ func ingestTable() []Desc {
 		},
 		{
 			"ingest", "applier_records_dropped_total", Counter, "records", perPipeline(oneOf("reason",
-				"late", "duplicate", "delete", "skipped_error", "before_start", "tombstone", "heartbeat",
+				"late", "tie", "duplicate", "delete", "skipped_error", "before_start", "tombstone", "heartbeat",
 				"transaction", "schema_change", "truncate", "message", "control")),
 			"Records that changed no row, by reason: every record is counted here, as an error or as applied.",
 		},
@@ -269,6 +269,22 @@ func mergerTable() []Desc {
 		{
 			"merger", "applier_index_rebuild_progress_ratio", Gauge, "", perPipeline(),
 			"Part of the table that a running rebuild has read, 1 when none runs.",
+		},
+		{
+			"merger", "applier_late_changes_total", Counter, "changes", perPipeline(oneOf("action", "drop", "apply", "dead_letter")),
+			"Changes older by order_by than what was applied of their key, by what was done about them (config order_by.late).",
+		},
+		{
+			"merger", "applier_deletes_remembered", Gauge, "deletes", perPipeline(),
+			"Deletes whose place in the order is remembered (config order_by.remember_deletes).",
+		},
+		{
+			"merger", "applier_deletes_memory_bytes", Gauge, "bytes", perPipeline(),
+			"Memory of the remembered deletes.",
+		},
+		{
+			"merger", "applier_deletes_forgotten_since_timestamp_seconds", Gauge, "seconds", perPipeline(),
+			"Time from which on deletes were forgotten that should be remembered (state_dir was lost), in Unix time; 0 when none are.",
 		},
 	}
 }

@@ -119,6 +119,10 @@ type Merger struct {
 	IndexLookups         *prometheus.CounterVec // result
 	IndexRebuilds        *prometheus.CounterVec
 	IndexRebuildProgress *prometheus.GaugeVec
+	LateChanges          *prometheus.CounterVec // action
+	DeletesRemembered    *prometheus.GaugeVec
+	DeletesMemoryBytes   *prometheus.GaugeVec
+	DeletesForgotten     *prometheus.GaugeVec
 }
 
 // NewMerger builds the metrics of the merger.
@@ -137,6 +141,10 @@ func newMerger(b builder) *Merger {
 		IndexLookups:         b.counter("applier_index_lookups_total"),
 		IndexRebuilds:        b.counter("applier_index_rebuilds_total"),
 		IndexRebuildProgress: b.gauge("applier_index_rebuild_progress_ratio"),
+		LateChanges:          b.counter("applier_late_changes_total"),
+		DeletesRemembered:    b.gauge("applier_deletes_remembered"),
+		DeletesMemoryBytes:   b.gauge("applier_deletes_memory_bytes"),
+		DeletesForgotten:     b.gauge("applier_deletes_forgotten_since_timestamp_seconds"),
 	}
 }
 

@@ -90,6 +90,9 @@ func statusCommand() *cobra.Command {
 			if p.Halt != nil {
 				fmt.Fprintf(out, "    %s: %s\n    %s\n", p.Halt.Code, p.Halt.Message, p.Halt.Remedy)
 			}
+			if forgotten := p.Deletes.Forgotten(); forgotten != "" {
+				fmt.Fprintf(out, "    %s\n", forgotten)
+			}
 			if p.LastError != "" {
 				fmt.Fprintf(out, "    %s\n", p.LastError)
 			}

@@ -66,7 +66,8 @@ type Batch struct {
 	// Raw are the records of rows with a hole that may turn out impossible to
 	// fill (an unavailable value, or an absent one of a column that takes no NULL),
 	// so that they can still be sent to the dead letters. RawRow, parallel to it
-	// and ascending, says which rows these are. Empty unless the decoder was asked.
+	// and ascending, says which rows these are. The decoder can be asked to keep all,
+	// for those that prove late. Empty unless it was asked.
 	Raw    []RawRecord
 	RawRow []int32
 	// Bytes counts the record bytes (key, value, headers) decoded into this batch.

@@ -18,6 +18,8 @@ const (
 	ClassNotNull     Class = "not_null"    // NULL for a NOT NULL column
 	ClassUnavailable Class = "unavailable" // a placeholder that nothing can fill
 	ClassUnsupported Class = "unsupported" // a column type or feature a decoder does not handle
+	ClassLate        Class = "late"        // older by order_by than what was applied of its key
+	ClassTie         Class = "tie"         // as new by order_by as what was applied of its key
 )
 
 // RowError says why one record cannot be applied. It never holds values.

@@ -45,10 +45,34 @@ func (d *debezium) tombstone(out *change.Batch) (Result, *RowError) {
 		return Result{Skip: SkipDelete}, nil
 	}
 	if err := d.deletion(out, &d.ev, true); err != nil {
+		if d.first && d.placeless {
+			// The delete that it follows was read before the start: it had a place.
+			return Result{Skip: SkipTombstone}, nil
+		}
 		return Result{}, err
 	}
 	d.deletes.remember(rec)
 	return Result{Rows: 1}, nil
+}
+
+// Restart implements Decoder.
+func (d *debezium) Restart() {
+	d.deletes.parts = d.deletes.parts[:0]
+	clear(d.begun)
+}
+
+// begin notes that a record of a partition is decoded and reports whether it is
+// the first one.
+func (d *debezium) begin(part int32) bool {
+	if part < 0 || part >= maxDeleteParts {
+		return false
+	}
+	for int(part) >= len(d.begun) {
+		d.begun = append(d.begun, false)
+	}
+	first := !d.begun[part]
+	d.begun[part] = true
+	return first
 }
 
 // Limits of lastDeletes.

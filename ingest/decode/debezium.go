@@ -1,6 +1,11 @@
 package decode
 
-import "applier/ingest/change"
+import (
+	"slices"
+	"strings"
+
+	"applier/ingest/change"
+)
 
 // Members of a Debezium value that mean something, as a set.
 type memberSet uint32
@@ -72,10 +77,18 @@ type debezium struct {
 	again      scanner // reads an image a second time
 	deletes    lastDeletes
 	sourceTs   int64
+	begun      []bool // by partition: something of it was decoded
+	first      bool   // this record is the first one of its partition
+	placeless  bool   // a null value cannot have a place in the order: that comes from values
 }
 
 func newDebezium(r *rows) *debezium {
 	d := &debezium{rows: r, bareBefore: r.plan(nil, true), bareAfter: r.plan(nil, true)}
+	for _, i := range r.opts.OrderBy {
+		d.placeless = d.placeless || !slices.ContainsFunc(r.opts.Columns, func(m MetaColumn) bool {
+			return m.Column == i && (strings.HasPrefix(m.Source, "kafka.") || strings.HasPrefix(m.Source, "header."))
+		})
+	}
 	d.values.compile = d.compile
 	for _, m := range envelopeMembers {
 		d.members.add(m.name, int(m.set))
@@ -128,6 +141,7 @@ func (d *debezium) Decode(rec *Record, out *change.Batch) (Result, error) {
 
 func (d *debezium) decode(rec *Record, out *change.Batch) (Result, *RowError) {
 	d.reset(rec)
+	d.first = d.begin(rec.Part)
 	d.key.read(rec.Key)
 	if rec.Value == nil {
 		return d.tombstone(out)

@@ -92,6 +92,9 @@ type Options struct {
 	// KeepRaw keeps a copy of each record whose row has a hole that may turn out
 	// impossible to fill (for dead letters).
 	KeepRaw bool
+	// KeepEvery keeps a copy of each record that changes a row: any of them may turn
+	// out late, and late ones go to the dead letters.
+	KeepEvery bool
 }
 
 // BinaryText is an encoding of bytes in text.
@@ -134,6 +137,9 @@ type Decoder interface {
 	// Decode appends the record's changes to out. An error is a *RowError and
 	// leaves out as it was; nothing else can fail.
 	Decode(rec *Record, out *change.Batch) (Result, error)
+	// Restart says that reading begins elsewhere: what comes next need not follow
+	// what was decoded last, and Record.Part may mean other partitions.
+	Restart()
 	// UnknownColumns returns the names of row image members that the target has
 	// no column for, sorted. They are ignored; at most 256 are remembered.
 	UnknownColumns() []string

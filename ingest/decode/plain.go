@@ -79,6 +79,9 @@ func (p *plain) decode(rec *Record, out *change.Batch) (Result, *RowError) {
 	return Result{Rows: 1}, nil
 }
 
+// Restart implements Decoder: nothing is remembered between records.
+func (p *plain) Restart() {}
+
 // remove applies a null value.
 func (p *plain) remove(out *change.Batch) (Result, *RowError) {
 	switch {

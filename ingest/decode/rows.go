@@ -204,7 +204,7 @@ func (r *rows) finish(out *change.Batch, kind change.Kind, ev *event) *RowError 
 		}
 	}
 	out.EndRow(kind, ev.rec.Part, ev.rec.Offset, ev.time)
-	if r.opts.KeepRaw && out.Holes.Get(row) && r.mayStay(out, row) {
+	if r.opts.KeepEvery || r.opts.KeepRaw && out.Holes.Get(row) && r.mayStay(out, row) {
 		out.KeepRaw(ev.rec.raw())
 	}
 	return nil
@@ -300,5 +300,8 @@ func (r *rows) deletion(out *change.Batch, ev *event, useRecordKey bool) *RowErr
 		}
 	}
 	out.EndRow(change.Delete, ev.rec.Part, ev.rec.Offset, ev.time)
+	if r.opts.KeepEvery {
+		out.KeepRaw(ev.rec.raw())
+	}
 	return nil
 }

@@ -39,6 +39,9 @@ func TestDecoder_Stories(t *testing.T) {
 				}
 				out, offset = newBatch(o), 0
 				return "ok\n"
+			case "restart":
+				d.Restart()
+				return "ok\n"
 			case "decode":
 				rec := storyRecord(t, c, &offset)
 				out.Reset()
@@ -92,6 +95,8 @@ func storyOptions(t *testing.T, c *datadriven.TestData) (string, Options) {
 			o.KeyColumn = a.Vals[0]
 		case "keep-raw":
 			o.KeepRaw = true
+		case "keep-every":
+			o.KeepEvery = true
 		case "unscaled":
 			o.UnscaledDecimals = true
 		case "order-by":

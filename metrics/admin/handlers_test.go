@@ -165,6 +165,7 @@ func TestPage_ShowsPipelinesAndEscapesTexts(t *testing.T) {
 		Pipelines: []PipelineStatus{{
 			Name: "orders", Table: "sales.orders", State: "failed", Halt: &Halt{"K-GAP", evil, "run offsets skip"}, Detail: evil, LastError: evil,
 			Snapshot: 42, LagRecords: 1234567, FreshnessSeconds: 90, LastCommit: time.Now().Add(-3 * time.Hour),
+			Deletes:    &DeletesStatus{Remembered: 3, ForgottenSince: time.UnixMilli(0), ForgottenUntil: time.UnixMilli(1000)},
 			Index:      IndexStatus{Keys: 1000, MemoryBytes: 24000, Progress: 0.25},
 			Partitions: []PartitionStatus{{Topic: evil, Partition: 3, Next: 100, Received: 120, End: 121, Note: "held back"}},
 		}},
@@ -175,7 +176,7 @@ func TestPage_ShowsPipelinesAndEscapesTexts(t *testing.T) {
 	require.Equal(t, "text/html; charset=utf-8", w.Header().Get("Content-Type"))
 	require.NotContains(t, body, "<script")
 	require.Contains(t, body, "</html>")
-	for _, text := range []string{"orders", "sales.orders", "K-GAP", "run offsets skip", "1 234 567", "90s", "3 h ago", "3.0 MiB of 1.0 GiB", "25 %", "not ready", "held back", "42"} {
+	for _, text := range []string{"orders", "sales.orders", "K-GAP", "run offsets skip", "1 234 567", "90s", "3 h ago", "3.0 MiB of 1.0 GiB", "25 %", "deletes from 1970-01-01T00:00:00Z to 1970-01-01T00:00:01Z are forgotten", "not ready", "held back", "42"} {
 		require.Contains(t, body, text)
 	}
 	for _, ref := range regexp.MustCompile(`(?:src|href|action)="([^"]*)"`).FindAllStringSubmatch(body, -1) {

@@ -79,7 +79,9 @@ type PipelineStatus struct {
 
 	Batch BatchStatus `json:"batch"`
 	Index IndexStatus `json:"index"`
-	Rows  RowCounts   `json:"rows"`
+	// Deletes are the remembered deletes, nil if none are remembered.
+	Deletes *DeletesStatus `json:"deletes,omitempty"`
+	Rows    RowCounts      `json:"rows"`
 
 	Partitions []PartitionStatus `json:"partitions,omitempty"`
 }
@@ -96,6 +98,25 @@ type BatchStatus struct {
 	Records int64     `json:"records"`
 	Bytes   int64     `json:"bytes"`
 	Since   time.Time `json:"since,omitzero"`
+}
+
+// DeletesStatus is what a pipeline remembers of deletes (order_by.remember_deletes).
+type DeletesStatus struct {
+	Remembered  int   `json:"remembered"`
+	MemoryBytes int64 `json:"memory_bytes"`
+	// Deletes committed from ForgottenSince to ForgottenUntil are forgotten: a late
+	// change that is older than one of them brings its row back. Zero: none are.
+	ForgottenSince time.Time `json:"forgotten_since,omitzero"`
+	ForgottenUntil time.Time `json:"forgotten_until,omitzero"`
+}
+
+// Forgotten says in one line which deletes are forgotten, "" for none.
+func (d *DeletesStatus) Forgotten() string {
+	if d == nil || d.ForgottenSince.IsZero() {
+		return ""
+	}
+	return "deletes from " + d.ForgottenSince.UTC().Format(time.RFC3339) + " to " + d.ForgottenUntil.UTC().Format(time.RFC3339) +
+		" are forgotten: a late change that is older than one of them brings its row back"
 }
 
 // IndexStatus is the key index of a pipeline.

@@ -17,17 +17,17 @@ import (
 // bound is a pipeline's configuration applied to its table: names became
 // column indexes.
 type bound struct {
-	pipe    *config.Pipeline
-	table   *paimon.Table
-	apply   batcher.Apply
-	key     []int
-	orderBy []int
-	decode  decode.Options
+	pipe   *config.Pipeline
+	table  *paimon.Table
+	apply  batcher.Apply
+	key    []int
+	order  batcher.Order
+	decode decode.Options
 }
 
 // bind fits a pipeline to its table. All misfits are reported at once.
 func bind(p *config.Pipeline, t *paimon.Table) (*bound, error) {
-	b := &bound{pipe: p, table: t}
+	b := &bound{pipe: p, table: t, order: order(p.OrderBy)}
 	fields := t.Schema().Fields
 	var errs []error
 	fail := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
@@ -49,7 +49,7 @@ func bind(p *config.Pipeline, t *paimon.Table) (*bound, error) {
 	}
 	for _, name := range p.OrderBy.By {
 		if i := column("order_by", name); i >= 0 {
-			b.orderBy = append(b.orderBy, i)
+			b.order.By = append(b.order.By, i)
 		}
 	}
 	var metas []decode.MetaColumn
@@ -91,11 +91,30 @@ func bind(p *config.Pipeline, t *paimon.Table) (*bound, error) {
 	return b, nil
 }
 
+// order converts how ties and late changes are treated; its columns are those of a
+// table.
+func order(c config.OrderBy) (o batcher.Order) {
+	switch c.OnTie {
+	case config.OnTieFirst:
+		o.Tie = batcher.TieFirst
+	case config.OnTieDeadLetter:
+		o.Tie = batcher.TieDeadLetter
+	}
+	switch c.Late {
+	case config.LateApply:
+		o.Late = batcher.LateApply
+	case config.LateDeadLetter:
+		o.Late = batcher.LateDeadLetter
+	}
+	return o
+}
+
 func decodeOptions(p *config.Pipeline, fields []types.Field, b *bound, metas []decode.MetaColumn) decode.Options {
 	o := decode.Options{
-		Fields: fields, Key: b.key, OrderBy: b.orderBy, Append: b.apply == batcher.Append, Columns: metas,
+		Fields: fields, Key: b.key, OrderBy: b.order.By, Append: b.apply == batcher.Append, Columns: metas,
 		Unavailable: p.Source.Format.UnavailableValue, UnscaledDecimals: p.Source.Format.Decimals == config.DecimalsUnscaled,
 		KeepRaw:         p.OnError == config.OnErrorDeadLetter,
+		KeepEvery:       p.OrderBy.DeadLetters(),
 		IgnoreDeletes:   b.apply == batcher.Upsert || b.apply == batcher.InsertOnly,
 		IgnoreRecordKey: p.Source.KeyFrom == config.KeyFromValue,
 	}

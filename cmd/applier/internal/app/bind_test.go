@@ -53,7 +53,7 @@ func TestBind_TurnsNamesIntoColumns(t *testing.T) {
 	b, err := bind(w.pipe(), w.create(orders(), nil))
 	require.NoError(t, err)
 	require.Equal(t, []int{0}, b.key)
-	require.Empty(t, b.orderBy)
+	require.Empty(t, b.order.By)
 	require.True(t, b.decode.KeepRaw)
 	require.Equal(t, []decode.MetaColumn{{Column: 1, Source: "kafka.topic"}}, b.decode.Columns)
 }

@@ -143,6 +143,7 @@ func (p *pipeline) status() admin.PipelineStatus {
 	out.State, out.Snapshot = stateOf(s), s.Snapshot.ID
 	out.Detail = "step: " + s.Phase.String()
 	out.Index = admin.IndexStatus{Keys: s.IndexKeys, MemoryBytes: s.IndexBytes, Progress: s.Rebuild}
+	out.Deletes = p.deletesStatus(s)
 	out.LagRecords = p.lagOf(s.Positions, lags)
 	out.Batch.Bytes = p.openBytes.Load()
 	if s.Halt != nil {
@@ -154,6 +155,18 @@ func (p *pipeline) status() admin.PipelineStatus {
 		out.FreshnessSeconds = time.Since(last).Seconds()
 	}
 	return out
+}
+
+// deletesStatus is nil if nothing is remembered.
+func (p *pipeline) deletesStatus(s merger.Status) *admin.DeletesStatus {
+	if p.cfg.OrderBy.RememberDeletes == 0 {
+		return nil
+	}
+	d := &admin.DeletesStatus{Remembered: s.Deletes, MemoryBytes: s.DeletesBytes}
+	if s.ForgottenUntil > 0 {
+		d.ForgottenSince, d.ForgottenUntil = time.UnixMilli(s.ForgottenSince).UTC(), time.UnixMilli(s.ForgottenUntil).UTC()
+	}
+	return d
 }
 
 func partitionStatus(pos change.Positions, lags map[change.Partition]ingest.Lag) []admin.PartitionStatus {

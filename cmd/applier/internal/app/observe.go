@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"applier/batcher"
+	"applier/config"
 	"applier/ingest"
 	"applier/ingest/change"
 	"applier/merger"
@@ -78,7 +79,15 @@ func (o observer) Committed(c merger.Commit) {
 			o.m.Ingest.Dropped.WithLabelValues(o.labels(reason)...).Add(float64(n))
 		}
 	}
-	dropped("late", c.Counts.Late+c.Batch.Counts.Late) // later than the table's row, or than another of the batch
+	n := c.Counts
+	late, tied := n.Late+c.Batch.Counts.Late, n.Tied+c.Batch.Counts.Tied // by the table, or by another of the batch
+	o.countLate(late, n)
+	if o.p.cfg.OrderBy.Late != config.LateDeadLetter {
+		dropped("late", late)
+	}
+	if o.p.cfg.OrderBy.OnTie != config.OnTieDeadLetter {
+		dropped("tie", tied)
+	}
 	dropped("ignored", c.Counts.Ignored+c.Batch.Counts.Ignored)
 	dropped("skipped_error", c.Counts.Dropped)
 	dropped("collapsed", c.Batch.Counts.Collapsed)
@@ -99,6 +108,21 @@ func (o observer) Committed(c merger.Commit) {
 	o.p.committed(c)
 	if c.Batch.MaxEvent > 0 {
 		o.p.advanceVisible(time.UnixMilli(c.Batch.MaxEvent))
+	}
+}
+
+// countLate counts late changes by what was done about them.
+func (o observer) countLate(late int64, n merger.Counts) {
+	add := func(action string, n int64) {
+		if n > 0 {
+			o.m.Merger.LateChanges.WithLabelValues(o.labels(action)...).Add(float64(n))
+		}
+	}
+	add("apply", n.LateTaken)
+	if o.p.cfg.OrderBy.Late == config.LateDeadLetter {
+		add("dead_letter", n.LateLetters)
+	} else {
+		add("drop", late)
 	}
 }
 
@@ -129,6 +153,9 @@ func (o observer) TwoPartitions(n int64) {
 // DeadLetter implements merger.Observer.
 func (o observer) DeadLetter(class string) {
 	o.m.Ingest.DeadLetters.WithLabelValues(o.labels(class)...).Inc()
+	if class == string(change.ClassLate) || class == string(change.ClassTie) {
+		return // nothing is wrong with the row
+	}
 	o.m.Ingest.RowErrors.WithLabelValues(o.labels(class)...).Inc()
 }
 

@@ -39,7 +39,7 @@ type pipeline struct {
 	applier  *merger.Applier
 	consumer *ingest.Consumer
 	batcher  *batcher.Batcher
-	letters  *ingest.DeadLetters // nil unless on_error is dead_letter
+	letters  *ingest.DeadLetters // nil unless something is sent to them
 	opening  error               // why it is not started yet
 	since    time.Time
 	lags     map[change.Partition]ingest.Lag
@@ -78,6 +78,7 @@ func (p *pipeline) account() {
 	p.ledger.Set(p.inFlight.Load() + p.openBytes.Load() + p.fetched.Load() + p.indexBytes())
 }
 
+// indexBytes is the memory of the key index and of the remembered deletes.
 func (p *pipeline) indexBytes() int64 {
 	p.mu.Lock()
 	a := p.applier
@@ -85,7 +86,8 @@ func (p *pipeline) indexBytes() int64 {
 	if a == nil {
 		return 0
 	}
-	return a.Status().IndexBytes
+	s := a.Status()
+	return s.IndexBytes + s.DeletesBytes
 }
 
 func (p *pipeline) release(b *batcher.Batch) {
@@ -114,11 +116,11 @@ func (p *pipeline) count(c merger.Commit) {
 	t.updated += c.Counts.Updated
 	t.deleted += c.Counts.Deleted
 	t.unchanged += c.Counts.Unchanged
-	t.dropped += c.Counts.Late + c.Counts.Ignored + c.Counts.Dropped
+	t.dropped += c.Counts.Late + c.Counts.Tied + c.Counts.Ignored + c.Counts.Dropped
 	if c.Batch != nil {
 		n := &c.Batch.Counts
 		t.collapsed += n.Collapsed
-		t.dropped += n.Ignored + n.Late + n.Dropped
+		t.dropped += n.Ignored + n.Late + n.Tied + n.Dropped
 	}
 }
 
@@ -174,7 +176,7 @@ func (p *pipeline) open(ctx context.Context) error {
 		return err
 	}
 	limits := batcher.Limits{Rows: int(p.cfg.Batch.Rows), Bytes: int64(p.cfg.Batch.Bytes), Interval: p.cfg.Batch.Interval, IdleFlush: p.cfg.Batch.IdleFlush}
-	bat, err := batcher.New(batcher.Options{Fields: table.Schema().Fields, Key: b.key, OrderBy: b.orderBy, Apply: b.apply, Limits: limits})
+	bat, err := batcher.New(batcher.Options{Fields: table.Schema().Fields, Key: b.key, Apply: b.apply, Order: b.order, Remembers: p.cfg.OrderBy.RememberDeletes > 0, Limits: limits})
 	if err != nil {
 		return err
 	}
@@ -220,7 +222,7 @@ func (p *pipeline) open(ctx context.Context) error {
 func groupOf(p *config.Pipeline) string { return merger.PropertyPrefix + p.ID }
 
 func (p *pipeline) deadLetters() (*ingest.DeadLetters, error) {
-	if p.cfg.OnError != config.OnErrorDeadLetter {
+	if !p.cfg.DeadLetters() {
 		return nil, nil
 	}
 	return ingest.NewDeadLetters(p.app.kafka, p.cfg.DeadLetter.Topic, p.name)
@@ -233,12 +235,17 @@ func (p *pipeline) settings(b *bound) (merger.Settings, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return merger.Settings{}, fmt.Errorf("making the state folder: %w", err)
 	}
+	if p.cfg.OrderBy.RememberDeletes > 0 { // it holds keys: for our eyes only
+		if err := os.MkdirAll(filepath.Join(p.app.cfg.StateDir, merger.DeletesFolder(p.cfg.ID)), 0o700); err != nil {
+			return merger.Settings{}, fmt.Errorf("making the folder of remembered deletes: %w", err)
+		}
+	}
 	marks, err := objstore.NewLocal(p.app.cfg.StateDir, objstore.LocalOptions{})
 	if err != nil {
 		return merger.Settings{}, err
 	}
 	return merger.Settings{
-		ID: p.cfg.ID, Apply: b.apply, Key: b.key, OrderBy: b.orderBy, Topics: p.cfg.Source.TopicList(),
+		ID: p.cfg.ID, Apply: b.apply, Key: b.key, Order: b.order, RememberDeletes: p.cfg.OrderBy.RememberDeletes, Topics: p.cfg.Source.TopicList(),
 		OnRowError: string(p.cfg.OnError), Instance: p.app.instance, Pin: p.cfg.Pin, VerifySample: verifySample,
 		IndexCeiling: p.app.indexCeiling(p), StateDir: dir, Marks: marks, EncodeConcurrency: p.app.encoders,
 		CommitUserPrefix: "applier-", Log: p.log, Now: time.Now, UUID: uuid.NewString,

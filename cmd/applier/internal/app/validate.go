@@ -80,7 +80,7 @@ func validateTable(ctx context.Context, c *catalog.FileSystem, p *config.Pipelin
 
 func validateTopics(ctx context.Context, a *ingest.Admin, p *config.Pipeline) error {
 	topics := p.Source.TopicList()
-	if p.OnError == config.OnErrorDeadLetter {
+	if p.DeadLetters() {
 		topics = append(topics[:len(topics):len(topics)], p.DeadLetter.Topic)
 	}
 	_, err := a.Describe(ctx, topics)
