@@ -31,7 +31,7 @@ func (c *compiler) numberOperand(n *node) *node {
 // sign compiles the prefix operators of numbers and intervals.
 func (c *compiler) sign(pos sqlparse.Pos, op string, x *node) *node {
 	if op == "~" {
-		if x.typ.Kind == Void || x.typ.Kind == String {
+		if x.typ.Kind == Void {
 			x = c.castTo(x, tInt)
 		}
 		if !x.typ.integral() {
@@ -139,14 +139,20 @@ func (c *compiler) arith(pos sqlparse.Pos, op string, l, r *node, try bool) *nod
 	if n := c.timeArith(pos, op, l, r); n != nil {
 		return maybeTry(n, try)
 	}
-	if l.typ.Kind == String && r.typ.Kind == String && (op != "/" && op != "DIV") || l.typ.Kind == Void && r.typ.Kind == Void && op != "DIV" {
+	if l.typ.Kind == Void && r.typ.Kind == Void && op != "DIV" {
 		l, r = c.castTo(l, tDouble), c.castTo(r, tDouble)
 	}
 	if t, ok := promoteText(l.typ, r.typ); ok {
 		l, r = c.castTo(l, t), c.castTo(r, t)
 	}
+	if l.typ.Kind == String && r.typ.Kind == String {
+		return c.fail(pos, classWrongType, "%s needs a number on one side at least, not two texts: cast them", op)
+	}
 	switch op {
 	case "/":
+		if l.typ.Kind == Void {
+			l, r = c.castTo(l, tDouble), c.castTo(r, tDouble) // Spark: NULL / 0.5 is DOUBLE, 0.5 / NULL is not
+		}
 		return maybeTry(c.divide(pos, l, r), try)
 	case "DIV":
 		return maybeTry(c.intDivide(pos, l, r), try)
@@ -272,8 +278,12 @@ func (c *compiler) intDivide(pos sqlparse.Pos, l, r *node) *node {
 		return n
 	}
 	for _, x := range []*node{l, r} {
-		if k := x.typ; !k.integral() && k.Kind != Void && k.Kind != String {
-			return c.fail(pos, classDiffTypes, "DIV does not go with %s and %s", l.typ.sql(), r.typ.sql())
+		if k := x.typ; !k.integral() && k.Kind != Void {
+			class := classDiffTypes
+			if l.typ.Equal(r.typ) || min(l.typ.Kind, r.typ.Kind) == Double && max(l.typ.Kind, r.typ.Kind) == Decimal {
+				class = classWrongType
+			}
+			return c.fail(pos, class, "DIV needs integers or decimals, not %s and %s", l.typ.sql(), r.typ.sql())
 		}
 	}
 	return arithNode(pos, "DIV", c.castTo(l, tLong), c.castTo(r, tLong), tLong)

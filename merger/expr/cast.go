@@ -28,7 +28,28 @@ func (c *compiler) castNode(pos sqlparse.Pos, x *node, t Type, try bool) *node {
 	}
 	at := *x
 	at.pos = pos
+	if x.constant && x.typ.Kind == String && !x.value.Null && t.datetime() {
+		if d, ok := c.specialDay(string(x.value.B), t); ok {
+			return newConst(pos, t, d)
+		}
+	}
 	return c.convert(&at, t.plain(), try)
+}
+
+// specialDay reads a constant text that is a word for a day: today, now, epoch, ….
+func (c *compiler) specialDay(text string, t Type) (types.Datum, bool) {
+	if _, ok := specialDay(text); !ok {
+		return types.Null, false
+	}
+	if t.Kind == Date {
+		d, err := dateLiteral(text, c.env)
+		return d, err == nil
+	}
+	d, err := stampLiteral(text, c.env)
+	if t.Kind == TimestampNTZ {
+		d.I = toLocal(d.I, c.env.zone())
+	}
+	return d, err == nil
 }
 
 // convert casts a node without asking whether the types allow it.

@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"applier/storage/types"
 )
@@ -158,7 +159,7 @@ func toDecimal(from, to Type) castFn {
 	switch from.Kind {
 	case String:
 		return func(d types.Datum) (types.Datum, error) {
-			v, scale, err := parseBig(string(trimAll(d.B)))
+			v, scale, err := parseBig(asciiDigits(trimAll(d.B)))
 			if err != nil {
 				return types.Null, badInput(d, to)
 			}
@@ -180,13 +181,28 @@ func toDecimal(from, to Type) castFn {
 	return func(d types.Datum) (types.Datum, error) { return fit(big.NewInt(d.I), 0, to) }
 }
 
+// asciiDigits turns the digits of other scripts into ASCII: Java's decimals read
+// them, its integers do not.
+func asciiDigits(b []byte) string {
+	return strings.Map(func(r rune) rune {
+		if r < 128 || !unicode.IsDigit(r) {
+			return r
+		}
+		zero := r
+		for unicode.IsDigit(zero-1) && r-zero < 9 {
+			zero--
+		}
+		return '0' + (r - zero)
+	}, string(b))
+}
+
 // fitWide is fit for a scale that may be negative or far too large.
 func fitWide(v *big.Int, scale int, to Type) (types.Datum, error) {
 	switch {
 	case v.Sign() == 0:
 		return decimalDatum(to, v), nil
 	case digits(v)-scale > types.MaxPrecision:
-		return types.Null, fault(classNumericRange, "the value does not fit %s", to.sql())
+		return types.Null, fault("NUMERIC_OUT_OF_SUPPORTED_RANGE", "the value has more than 38 digits")
 	case scale < 0:
 		v, scale = new(big.Int).Mul(v, bigPow10(-scale)), 0
 	case scale-digits(v) > types.MaxPrecision+1:
@@ -205,5 +221,9 @@ func floatToDecimal(v float64, to Type) (types.Datum, error) {
 	if err != nil {
 		return types.Null, err
 	}
-	return fitWide(b, scale, to)
+	d, err := fitWide(b, scale, to)
+	if err != nil {
+		return d, fault(classNumericRange, "%s does not fit %s", javaFloat(v, 64), to.sql())
+	}
+	return d, nil
 }

@@ -226,10 +226,8 @@ const (
 	// stampZone applies the zone, the session's if there is none; a time alone is
 	// today's.
 	stampZone stampRule = iota
-	// stampIgnoreZone reads a zone and ignores it.
+	// stampIgnoreZone reads a zone and ignores it; a time alone is refused.
 	stampIgnoreZone
-	// stampNoZone refuses a zone.
-	stampNoZone
 )
 
 // parseStampText reads a timestamp as Spark's casts do: from y… alone to
@@ -239,7 +237,7 @@ func parseStampText(text []byte, env *Env, rule stampRule) (types.Datum, error) 
 	if !p.parse() {
 		return types.Null, errNumber
 	}
-	if p.justTime && rule != stampZone || p.zone != "" && rule == stampNoZone {
+	if p.justTime && rule != stampZone {
 		return types.Null, errNumber
 	}
 	zone := env.zone()

@@ -15,6 +15,12 @@ func tightest(a, b Type) (Type, bool) {
 		return b, true
 	case b.Kind == Void:
 		return a, true
+	case a.Kind == String && b.Kind == String:
+		if a.Collation != "" && b.Collation != "" {
+			return Type{}, false
+		}
+		a.Collation += b.Collation
+		return a, true
 	case a.integral() && b.Kind == Decimal && holds(b, a):
 		return b, true
 	case b.integral() && a.Kind == Decimal && holds(a, b):

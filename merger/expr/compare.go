@@ -116,8 +116,10 @@ func (c *compiler) comparison(pos sqlparse.Pos, op string, l, r *node) *node {
 // compareType is the type that two operands are compared in. Struct fields meet
 // by position: their names do not matter.
 func compareType(a, b Type) (Type, bool) {
-	if t, ok := wider(a, b); ok {
-		return t, true
+	for _, rule := range [...]func(a, b Type) (Type, bool){tightest, widerNumber, promoteText} {
+		if t, ok := rule(a, b); ok {
+			return t, true
+		}
 	}
 	if a.sameShape(b) {
 		return a, true

@@ -2,6 +2,7 @@ package expr
 
 import (
 	"errors"
+	"math"
 	"math/big"
 	"strconv"
 
@@ -277,10 +278,11 @@ func decimalOp(op string, l *big.Int, a Type, r *big.Int, b Type, t Type) (types
 		return fit(new(big.Int).Rem(rescale(l, a.Scale, scale), rescale(r, b.Scale, scale)), scale, t)
 	}
 	q := new(big.Int).Quo(rescale(l, a.Scale, scale), rescale(r, b.Scale, scale))
-	if !q.IsInt64() {
-		return types.Null, fault(classOverflow, "the quotient %s does not fit BIGINT", q)
+	if whole := min(types.MaxPrecision, a.Precision-a.Scale+b.Scale); digits(q) > max(whole, 1) {
+		return types.Null, fault(classNumericRange, "the quotient %s does not fit DECIMAL(%d,0)", q, whole)
 	}
-	return types.IntDatum(q.Int64()), nil
+	low := new(big.Int).And(q, new(big.Int).SetUint64(math.MaxUint64))
+	return types.IntDatum(int64(low.Uint64())), nil // Spark keeps the low 64 bits, without an error
 }
 
 // compareDecimals compares by value, whatever the scales.

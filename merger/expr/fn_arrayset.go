@@ -76,10 +76,11 @@ func (c *compiler) arrayAndItem(k *call) (x, item *node) {
 		c.mismatch(x.pos, k.name, 0, "an array", x.typ)
 		return x, item
 	}
-	t, ok := tightest(*x.typ.Elem, item.typ)
-	if !ok {
-		t, ok = widerArrays(*x.typ.Elem, item.typ)
+	rule := tightest
+	if k.name == "array_contains" {
+		rule = widerNoText
 	}
+	t, ok := rule(*x.typ.Elem, item.typ)
 	if !ok {
 		c.fail(k.pos, classArrayDiff, "%s goes with an array of %s, not %s", k.name, item.typ.sql(), x.typ.sql())
 		return x, item
@@ -88,14 +89,6 @@ func (c *compiler) arrayAndItem(k *call) (x, item *node) {
 		c.fail(k.pos, classOrdering, "values of %s do not compare", t.sql())
 	}
 	return c.castTo(x, arrayOf(t)), c.castTo(item, t)
-}
-
-// widerArrays is for arrays what tightest is, decimals of any sizes included.
-func widerArrays(a, b Type) (Type, bool) {
-	if a.Kind == Decimal && b.Kind == Decimal {
-		return widerDecimal(a, b), true
-	}
-	return Type{}, false
 }
 
 // arrayContains is unknown if only a NULL might be the value.

@@ -43,7 +43,13 @@ func dateFunctions() []function {
 		datePart("weekday", func(d int64) int64 { return isoWeekday(d) - 1 }),
 		datePart("dayofyear", yearDayOf),
 		datePart("weekofyear", func(d int64) int64 { _, w := isoWeek(d); return w }),
-		datePart("unix_date", func(d int64) int64 { return d }),
+		datePart("unix_date", nil).with(func(c *compiler, k *call) *node {
+			x := k.args[0]
+			if x.typ.Kind != Date && x.typ.Kind != Void {
+				return c.mismatch(x.pos, k.name, 0, tDate.sql(), x.typ)
+			}
+			return strict(tInt, k.pos, []*node{c.castTo(x, tDate)}, func(_ *Env, a []types.Datum) (types.Datum, error) { return a[0], nil })
+		}),
 		scalar("date_from_unix_date", 1, tDate, []Type{tInt}, func(_ *Env, a []types.Datum) (types.Datum, error) { return a[0], nil }),
 		scalar("dayname", 1, tString, []Type{tDate}, func(_ *Env, a []types.Datum) (types.Datum, error) {
 			return textDatum(weekdayOf(a[0].I).String()[:3]), nil

@@ -5,7 +5,7 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+	"unicode/utf16"
 
 	"applier/storage/types"
 )
@@ -127,7 +127,7 @@ func javaFormat(format string, typs []Type, args []types.Datum, env *Env) ([]byt
 
 // pad fills a text to the directive's width.
 func (d directive) pad(s string) string {
-	n := d.width - utf8.RuneCountInString(s)
+	n := d.width - len(utf16.Encode([]rune(s))) // Java counts UTF-16 units
 	switch {
 	case n <= 0:
 		return s

@@ -28,36 +28,36 @@ func mathFunctions() []function {
 	two := []Type{tDouble, tDouble}
 	return []function{
 		double1("sqrt", math.Sqrt),
-		double1("cbrt", math.Cbrt),
-		double1("exp", math.Exp),
+		double1("cbrt", strictCbrt),
+		double1("exp", strictExp),
 		double1("expm1", math.Expm1),
-		double1("sin", math.Sin),
-		double1("cos", math.Cos),
-		double1("tan", math.Tan),
-		double1("cot", func(x float64) float64 { return 1 / math.Tan(x) }),
-		double1("sec", func(x float64) float64 { return 1 / math.Cos(x) }),
-		double1("csc", func(x float64) float64 { return 1 / math.Sin(x) }),
-		double1("asin", math.Asin),
-		double1("acos", math.Acos),
-		double1("atan", math.Atan),
-		double1("sinh", math.Sinh),
-		double1("cosh", math.Cosh),
-		double1("tanh", math.Tanh),
+		double1("sin", strictSin),
+		double1("cos", strictCos),
+		double1("tan", strictTan),
+		double1("cot", func(x float64) float64 { return 1 / strictTan(x) }),
+		double1("sec", func(x float64) float64 { return 1 / strictCos(x) }),
+		double1("csc", func(x float64) float64 { return 1 / strictSin(x) }),
+		double1("asin", strictAsin),
+		double1("acos", strictAcos),
+		double1("atan", strictAtan),
+		double1("sinh", strictSinh),
+		double1("cosh", strictCosh),
+		double1("tanh", strictTanh),
 		double1("asinh", javaAsinh),
-		double1("acosh", func(x float64) float64 { return math.Log(x + math.Sqrt(x*x-1)) }),
+		double1("acosh", func(x float64) float64 { return strictLog(x + math.Sqrt(x*x-1)) }),
 		double1("atanh", func(x float64) float64 { return 0.5 * (math.Log1p(x) - math.Log1p(-x)) }),
 		double1("degrees", func(x float64) float64 { return x * (180 / math.Pi) }),
 		double1("radians", func(x float64) float64 { return x * (math.Pi / 180) }),
 		double1("rint", math.RoundToEven),
-		logarithm("ln", 0, math.Log),
+		logarithm("ln", 0, strictLog),
 		logarithm("log2", 0, log2),
-		logarithm("log10", 0, log10),
+		logarithm("log10", 0, strictLog10),
 		logarithm("log1p", -1, math.Log1p),
 		{"log", 1, 2, (*compiler).log},
 		{"signum sign", 1, 1, (*compiler).signum},
-		scalar("power pow", 2, tDouble, two, func(_ *Env, a []types.Datum) (types.Datum, error) { return fnum(javaPow(a[0].F, a[1].F)), nil }),
-		scalar("atan2", 2, tDouble, two, func(_ *Env, a []types.Datum) (types.Datum, error) { return fnum(math.Atan2(a[0].F+0, a[1].F+0)), nil }),
-		scalar("hypot", 2, tDouble, two, func(_ *Env, a []types.Datum) (types.Datum, error) { return fnum(math.Hypot(a[0].F, a[1].F)), nil }),
+		scalar("power pow", 2, tDouble, two, func(_ *Env, a []types.Datum) (types.Datum, error) { return fnum(strictPow(a[0].F, a[1].F)), nil }),
+		scalar("atan2", 2, tDouble, two, func(_ *Env, a []types.Datum) (types.Datum, error) { return fnum(strictAtan2(a[0].F+0, a[1].F+0)), nil }),
+		scalar("hypot", 2, tDouble, two, func(_ *Env, a []types.Datum) (types.Datum, error) { return fnum(strictHypot(a[0].F, a[1].F)), nil }),
 		scalar("factorial", 1, tLong, []Type{tInt}, factorial),
 		scalar("width_bucket", 4, tLong, []Type{tDouble, tDouble, tDouble, tLong}, widthBucket),
 		{"pi", 0, 0, func(_ *compiler, k *call) *node { return newConst(k.pos, tDouble, fnum(math.Pi)) }},
@@ -83,28 +83,13 @@ func operator(op string, try bool) func(*compiler, *call) *node {
 }
 
 func javaAsinh(x float64) float64 {
-	switch {
-	case math.IsInf(x, -1):
+	if math.IsInf(x, -1) {
 		return x
-	case x == 0:
-		return x
-	case x < 0:
-		return -math.Log(-x + math.Sqrt(x*x+1))
 	}
-	return math.Log(x + math.Sqrt(x*x+1))
+	return strictLog(x + math.Sqrt(x*x+1))
 }
 
-// javaPow differs from math.Pow where Java says NaN: 1 to the power of NaN or
-// infinity.
-func javaPow(x, y float64) float64 {
-	if math.Abs(x) == 1 && (math.IsNaN(y) || math.IsInf(y, 0)) {
-		return math.NaN()
-	}
-	return math.Pow(x, y)
-}
-
-func log2(x float64) float64  { return math.Log(x) / math.Log(2) }
-func log10(x float64) float64 { return math.Log10(x) }
+func log2(x float64) float64 { return strictLog(x) / strictLog(2) }
 
 // log is ln(x), or the logarithm of the second argument to the base of the first.
 func (c *compiler) log(k *call) *node {
@@ -115,7 +100,7 @@ func (c *compiler) log(k *call) *node {
 		if a[0].F <= 0 || a[1].F <= 0 {
 			return types.Null, nil
 		}
-		return fnum(math.Log(a[1].F) / math.Log(a[0].F)), nil
+		return fnum(strictLog(a[1].F) / strictLog(a[0].F)), nil
 	})
 }
 
@@ -250,8 +235,11 @@ func bitFunctions() []function {
 			return int64(uint64(v) >> n)
 		})},
 		{"bit_count", 1, 1, func(c *compiler, k *call) *node {
-			if t := k.args[0].typ; t.Kind != Boolean && !t.integral() {
-				k.args[0] = c.want(k.args[0], tInt, k.name, 0)
+			switch t := k.args[0].typ; {
+			case t.Kind == Void:
+				k.args[0] = c.castTo(k.args[0], tInt)
+			case t.Kind != Boolean && !t.integral():
+				return c.mismatch(k.pos, k.name, 0, "an integer or BOOLEAN", t)
 			}
 			return strict(tInt, k.pos, k.args, func(_ *Env, a []types.Datum) (types.Datum, error) {
 				return types.IntDatum(int64(bits.OnesCount64(uint64(a[0].I)))), nil

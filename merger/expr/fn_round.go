@@ -103,9 +103,9 @@ func roundFloat(v float64, n int, mode rounding, single bool) types.Datum {
 	}
 	size := 64
 	if single {
-		size = 32
+		size = 32 // of the result: the digits are those of the DOUBLE of the same value
 	}
-	b, scale, err := parseBig(strconv.FormatFloat(v, 'e', -1, size))
+	b, scale, err := parseBig(strconv.FormatFloat(v, 'e', -1, 64))
 	if err != nil || scale <= n {
 		if v == 0 {
 			v = 0 // the sign goes
@@ -119,7 +119,11 @@ func roundFloat(v float64, n int, mode rounding, single bool) types.Datum {
 
 // floor is floor and ceil: BIGINT without a number of digits, DECIMAL with one.
 func (c *compiler) floor(k *call, mode rounding) *node {
-	x := c.numberOperand(k.args[0])
+	x := k.args[0]
+	if len(k.args) == 2 && (x.typ.Kind == String || x.typ.Kind == Void) {
+		x = c.castTo(x, decimalOf(38, 18))
+	}
+	x = c.numberOperand(x)
 	if !x.typ.numeric() {
 		return c.mismatch(k.pos, k.name, 0, "a number", x.typ)
 	}

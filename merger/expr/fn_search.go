@@ -29,7 +29,7 @@ func searchFunctions() []function {
 		scalar("instr", 2, tInt, text2, func(_ *Env, a []types.Datum) (types.Datum, error) {
 			return types.IntDatum(indexFrom(a[0].B, a[1].B, 0)), nil
 		}),
-		{"locate position charindex", 2, 3, (*compiler).locate},
+		{"locate position", 2, 3, (*compiler).locate},
 		scalar("substring_index", 3, tString, []Type{tString, tString, tInt}, func(_ *Env, a []types.Datum) (types.Datum, error) {
 			return types.BytesDatum(substringIndex(a[0].B, a[1].B, a[2].I)), nil
 		}),

@@ -166,7 +166,7 @@ func (c *compiler) unixTimestamp(k *call) *node {
 		return c.mismatch(x.pos, k.name, 0, "a text, a date or a timestamp", x.typ)
 	}
 	return strict(tLong, k.pos, []*node{x}, func(_ *Env, a []types.Datum) (types.Datum, error) {
-		return types.IntDatum(types.FloorDiv(a[0].I, microSecond)), nil
+		return types.IntDatum(a[0].I / microSecond), nil // towards zero, unlike unix_seconds
 	})
 }
 
@@ -227,9 +227,6 @@ func (c *compiler) toStamp(k *call, t Type, try bool) *node {
 func unixPart(name string, unit int64) function {
 	return function{name, 1, 1, func(c *compiler, k *call) *node {
 		x := k.args[0]
-		if x.typ.Kind == String {
-			x = c.castTo(x, tStamp)
-		}
 		if x.typ.Kind == Void {
 			x = c.castTo(x, tStamp)
 		}
@@ -385,11 +382,10 @@ func wholeMonths(x, y int64) int64 {
 		return -wholeMonths(y, x)
 	}
 	dx, dy := types.FloorDiv(x, microDay), types.FloorDiv(y, microDay)
+	if dy > dx && y-dy*microDay < x-dx*microDay {
+		dy-- // a day begun does not count
+	}
 	y1, m1, d1 := types.CivilFromDays(dx)
 	y2, m2, d2 := types.CivilFromDays(dy)
-	n := (y2-y1)*12 + int64(m2-m1)
-	if d2 < d1 || d2 == d1 && y-dy*microDay < x-dx*microDay {
-		n--
-	}
-	return n
+	return ((y2*12+int64(m2))*32 + int64(d2) - (y1*12+int64(m1))*32 - int64(d1)) / 32
 }

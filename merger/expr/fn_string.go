@@ -42,11 +42,6 @@ func stringFunctions() []function {
 		text1("initcap", initcap),
 		text1("soundex", soundex),
 		text1("quote", quoteText),
-		text1("empty2null", func(b []byte) []byte { return b }).with(func(c *compiler, k *call) *node {
-			return strict(tString, k.pos, c.wantAll(k, tString), func(_ *Env, a []types.Datum) (types.Datum, error) {
-				return types.Datum{B: a[0].B, Null: len(a[0].B) == 0}, nil
-			})
-		}),
 		{"concat", 0, unbounded, (*compiler).concat},
 		{"concat_ws", 1, unbounded, (*compiler).concatWS},
 		{"reverse", 1, 1, (*compiler).reverse},
@@ -85,6 +80,8 @@ func stringFunctions() []function {
 		scalar("is_valid_utf8", 1, tBool, []Type{tString}, func(_ *Env, a []types.Datum) (types.Datum, error) {
 			return types.BoolDatum(utf8.Valid(a[0].B)), nil
 		}),
+		text1("validate_utf8", func(b []byte) []byte { return b }).with(func(c *compiler, k *call) *node { return c.validUTF8(k, false) }),
+		text1("try_validate_utf8", func(b []byte) []byte { return b }).with(func(c *compiler, k *call) *node { return c.validUTF8(k, true) }),
 		text1("make_valid_utf8", func(b []byte) []byte { return bytes.ToValidUTF8(b, []byte("\uFFFD")) }),
 		scalar("sentences", 1, arrayOf(arrayOf(tString)), []Type{tString, tString, tString}, sentences),
 		{"mask", 1, 5, (*compiler).mask},
@@ -398,27 +395,45 @@ func luhn(b []byte) bool {
 	return len(b) > 0 && sum%10 == 0
 }
 
-// sentences splits a text into sentences and those into words.
+// sentences splits a text into sentences and those into words: letters and digits,
+// with apostrophes and points between them.
 func sentences(_ *Env, a []types.Datum) (types.Datum, error) {
 	out := types.Datum{L: []types.Datum{}}
-	var words []types.Datum
-	end := func() {
-		if len(words) > 0 {
+	words := []types.Datum{}
+	runes := []rune(string(a[0].B))
+	inWord := func(i int) bool {
+		return i >= 0 && i < len(runes) && (unicode.IsLetter(runes[i]) || unicode.IsNumber(runes[i]))
+	}
+	for i := 0; i < len(runes); i++ {
+		from := i
+		for inWord(i) || i > from && (runes[min(i, len(runes)-1)] == '\'' || runes[min(i, len(runes)-1)] == '.') && inWord(i+1) {
+			i++
+		}
+		if i > from {
+			words = append(words, textDatum(string(runes[from:i])))
+		}
+		if i < len(runes) && strings.ContainsRune(".!?", runes[i]) && len(words) > 0 {
 			out.L = append(out.L, types.Datum{L: words})
-			words = nil
+			words = []types.Datum{}
 		}
 	}
-	for field := range strings.FieldsSeq(string(a[0].B)) {
-		word := strings.TrimFunc(field, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
-		if word != "" {
-			words = append(words, textDatum(word))
-		}
-		if strings.ContainsAny(field[len(field)-1:], ".!?") {
-			end()
-		}
+	if len(words) > 0 {
+		out.L = append(out.L, types.Datum{L: words})
 	}
-	end()
 	return out, nil
+}
+
+// validUTF8 passes what is valid UTF-8.
+func (c *compiler) validUTF8(k *call, try bool) *node {
+	return strict(tString, k.pos, c.wantAll(k, tString), func(_ *Env, a []types.Datum) (types.Datum, error) {
+		if utf8.Valid(a[0].B) {
+			return a[0], nil
+		}
+		if try {
+			return types.Null, nil
+		}
+		return types.Null, fault("INVALID_UTF8_STRING", "the text is no valid UTF-8")
+	})
 }
 
 // mask replaces letters and digits by their kind; NULL for a kind keeps it.

@@ -101,7 +101,7 @@ func (c *compiler) typedLit(e *sqlparse.TypedLit) *node {
 		d, err = parseTimeText([]byte(e.Value), 6)
 	case "TIMESTAMP_NTZ":
 		t = tNTZ
-		d, err = parseStampText([]byte(e.Value), c.env, stampNoZone)
+		d, err = parseStampText([]byte(e.Value), c.env, stampIgnoreZone)
 	case "TIMESTAMP_LTZ":
 		d, err = stampLiteral(e.Value, c.env)
 	default:

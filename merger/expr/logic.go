@@ -75,7 +75,7 @@ func isNullNode(pos sqlparse.Pos, x *node, not bool) *node {
 func (c *compiler) isTruth(e *sqlparse.IsTruth) *node {
 	x, ok := c.implicit(c.expr(e.X), tBool)
 	if !ok {
-		return c.mismatch(e.Pos, "IS "+e.Value, 0, tBool.sql(), x.typ)
+		return c.fail(e.Pos, classDiffTypes, "IS %s goes with BOOLEAN, not %s", e.Value, x.typ.sql())
 	}
 	if e.Value == "UNKNOWN" {
 		return isNullNode(e.Pos, x, e.Not)

@@ -37,7 +37,10 @@ func parseNumberFormat(text string) (f numberFormat, err error) {
 	}
 	s = strings.NewReplacer("D", ".", "G", ",").Replace(s)
 	f.whole, f.frac, f.point = strings.Cut(s, ".")
-	if strings.Trim(f.whole, "09,") != "" || strings.Trim(f.frac, "09") != "" || strings.Count(s, "0")+strings.Count(s, "9") == 0 {
+	if strings.Count(s, "0")+strings.Count(s, "9") == 0 {
+		return f, fault("INVALID_FORMAT.WRONG_NUM_DIGIT", "the number format %q has no digit 0 or 9", text)
+	}
+	if strings.Trim(f.whole, "09,") != "" || strings.Trim(f.frac, "09") != "" {
 		return f, fault("INVALID_FORMAT.UNEXPECTED_TOKEN", "%q is no number format: it has 0, 9, a point, commas, $, S, MI and PR", text)
 	}
 	if f.digits()+len(f.frac) > types.MaxPrecision {

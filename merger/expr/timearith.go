@@ -28,7 +28,7 @@ func (c *compiler) timeArith(pos sqlparse.Pos, op string, l, r *node) *node {
 		if (l.typ.isStamp() || r.typ.isStamp()) && !r.typ.interval() && rk != Calendar {
 			return c.stampDiff(pos, l, r)
 		}
-		if rk == Date {
+		if rk == Date || lk == Date && rk == String {
 			return c.dateDiff(pos, l, r)
 		}
 		return c.addTime(pos, l, r, -1)
@@ -76,6 +76,8 @@ func (c *compiler) addTime(pos sqlparse.Pos, l, r *node, sign int64) *node {
 		return c.addToStamp(pos, l, r, sign)
 	case (lt.Kind == String || lt.Kind == Void) && rt.Kind == DayTime:
 		return c.castTo(c.addToStamp(pos, c.castTo(l, tStamp), r, sign), tString)
+	case rt.Kind == DayTime:
+		return c.mismatch(l.pos, "+", 0, "a timestamp", lt)
 	}
 	return nil
 }
@@ -186,6 +188,7 @@ func (c *compiler) dateDiff(pos sqlparse.Pos, l, r *node) *node {
 	if !ok {
 		return c.mismatch(l.pos, "-", 0, tDate.sql(), l.typ)
 	}
+	r = c.castTo(r, tDate)
 	t := Type{Kind: DayTime, From: UnitDay, To: UnitDay}
 	return strict(t, pos, []*node{a, r}, func(_ *Env, v []types.Datum) (types.Datum, error) {
 		return types.IntDatum((v[0].I - v[1].I) * microDay), nil
