@@ -19,6 +19,8 @@ type Column struct {
 	Slot int
 	// Hidden columns are found by name only: * does not list them.
 	Hidden bool
+	// load turns a stored value into one of Type; nil if they are the same.
+	load func(types.Datum) types.Datum
 }
 
 // Subquery is a compiled query inside an expression.
@@ -143,6 +145,13 @@ func columnNode(col Column, pos sqlparse.Pos, depth int) *node {
 				f = f.outer
 			}
 			return f.row[slot], nil
+		}
+	}
+	if load := col.load; load != nil {
+		eval := n.eval
+		n.eval = func(f *frame) (types.Datum, error) {
+			d, err := eval(f)
+			return load(d), err
 		}
 	}
 	if col.Type.Char && col.Type.Length > 0 {

@@ -5,138 +5,81 @@ import (
 	"math/big"
 )
 
-// kernelSin and kernelCos are for |x| up to pi/4; y is the tail of x.
-func kernelSin(x, y float64, tail bool) float64 {
-	const s1, s2, s3, s4, s5, s6 = -1.66666666666666324348e-01, 8.33333333332248946124e-03, -1.98412698298579493134e-04, 2.75573137070700676789e-06, -2.50507602534068634195e-08, 1.58969099521155010221e-10
-	if highWord(x)&0x7fffffff < 0x3e400000 {
+// Sine, cosine and tangent are computed exactly and rounded once: Java's Math takes
+// the processor's variants of these, which round to the nearest all but always.
+
+const (
+	trigBits   = 160  // of the series: the tangent near its poles keeps 100
+	reduceBits = 1300 // of the argument: what the largest DOUBLE needs
+)
+
+// reduced returns x - n*pi/2, at most pi/4 in size, and n modulo 4.
+func reduced(x float64) (r *big.Float, n int) {
+	bx := new(big.Float).SetPrec(reduceBits).SetFloat64(x)
+	q := new(big.Float).SetPrec(reduceBits).Quo(bx, halfPi)
+	q.Add(q, big.NewFloat(math.Copysign(0.5, x)))
+	whole, _ := q.Int(nil)
+	bx.Sub(bx, q.Mul(q.SetInt(whole), halfPi))
+	return bx.SetPrec(trigBits), int(whole.And(whole, big.NewInt(3)).Int64())
+}
+
+// sinCos sums the series of sine and cosine.
+func sinCos(r *big.Float) (sin, cos *big.Float) {
+	sin, cos = new(big.Float).SetPrec(trigBits), big.NewFloat(1).SetPrec(trigBits)
+	term := big.NewFloat(1).SetPrec(trigBits)
+	for k := int64(1); k < 60; k++ {
+		term.Mul(term, r)
+		term.Quo(term, new(big.Float).SetInt64(k))
+		to := cos
+		if k%2 == 1 {
+			to = sin
+		}
+		if k/2%2 == 1 {
+			to.Sub(to, term)
+		} else {
+			to.Add(to, term)
+		}
+	}
+	return sin, cos
+}
+
+// quarter returns the sine of x + n quarter turns.
+func quarter(x float64, n int) float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return math.NaN()
+	}
+	r, m := reduced(x)
+	sin, cos := sinCos(r)
+	if (m+n)%2 == 1 {
+		sin = cos
+	}
+	v, _ := sin.Float64()
+	if (m+n)%4 > 1 {
+		v = -v
+	}
+	return v
+}
+
+func exactSin(x float64) float64 {
+	if x == 0 {
 		return x
 	}
-	z := x * x
-	v := z * x
-	r := s2 + float64(z*(s3+float64(z*(s4+float64(z*(s5+float64(z*s6)))))))
-	if !tail {
-		return x + float64(v*(s1+float64(z*r)))
-	}
-	return x - ((float64(z*(float64(0.5*y)-float64(v*r))) - y) - float64(v*s1))
+	return quarter(x, 0)
 }
 
-func kernelCos(x, y float64) float64 {
-	const c1, c2, c3, c4, c5, c6 = 4.16666666666666019037e-02, -1.38888888888741095749e-03, 2.48015872894767294178e-05, -2.75573143513906633035e-07, 2.08757232129817482790e-09, -1.13596475577881948265e-11
-	ix := highWord(x) & 0x7fffffff
-	if ix < 0x3e400000 {
-		return 1
-	}
-	z := x * x
-	r := z * (c1 + float64(z*(c2+float64(z*(c3+float64(z*(c4+float64(z*(c5+float64(z*c6))))))))))
-	if ix < 0x3fd33333 {
-		return 1 - (float64(0.5*z) - (float64(z*r) - float64(x*y)))
-	}
-	qx := 0.28125
-	if ix <= 0x3fe90000 {
-		qx = withHigh(0, ix-0x00200000)
-	}
-	hz := float64(0.5*z) - qx
-	a := 1 - qx
-	return a - (hz - (float64(z*r) - float64(x*y)))
-}
+func exactCos(x float64) float64 { return quarter(x, 1) }
 
-// kernelTan is tan (k 1) or -1/tan (k -1) for |x| up to pi/4.
-func kernelTan(x, y float64, k int) float64 {
-	t := [...]float64{
-		3.33333333333334091986e-01, 1.33333333333201242699e-01, 5.39682539762260521377e-02, 2.18694882948595424599e-02,
-		8.86323982359930005737e-03, 3.59207910759131235356e-03, 1.45620945432529025516e-03, 5.88041240820264096874e-04,
-		2.46463134818469906812e-04, 7.81794442939557092300e-05, 7.14072491382608190305e-05, -1.85586374855275456654e-05,
-		2.59073051863633712884e-05,
+func exactTan(x float64) float64 {
+	if x == 0 || math.IsNaN(x) || math.IsInf(x, 0) {
+		return math.Tan(x)
 	}
-	const pio4, pio4lo = 7.85398163397448278999e-01, 3.06161699786838301793e-17
-	hx := highWord(x)
-	ix := hx & 0x7fffffff
-	if ix < 0x3e300000 {
-		if k == 1 {
-			return x
-		}
-		return -1 / x
+	r, n := reduced(x)
+	sin, cos := sinCos(r)
+	if n%2 == 1 {
+		sin, cos = cos.Neg(cos), sin
 	}
-	if ix >= 0x3fe59428 {
-		if hx < 0 {
-			x, y = -x, -y
-		}
-		x = (pio4 - x) + (pio4lo - y)
-		y = 0
-	}
-	z := x * x
-	w := z * z
-	r := t[1] + float64(w*(t[3]+float64(w*(t[5]+float64(w*(t[7]+float64(w*(t[9]+float64(w*t[11])))))))))
-	v := z * (t[2] + float64(w*(t[4]+float64(w*(t[6]+float64(w*(t[8]+float64(w*(t[10]+float64(w*t[12]))))))))))
-	s := z * x
-	r = y + float64(z*(float64(s*(r+v))+y))
-	r += float64(t[0] * s)
-	w = x + r
-	if ix >= 0x3fe59428 {
-		v = float64(k)
-		sign := float64(1 - (int(hx>>30) & 2))
-		return sign * (v - 2*(x-(float64(w*w)/(w+v)-r)))
-	}
-	if k == 1 {
-		return w
-	}
-	z = cutLow(w)
-	v = r - (z - x)
-	a := -1 / w
-	q := cutLow(a)
-	s = 1 + float64(q*z)
-	return q + float64(a*(s+float64(q*v)))
-}
-
-// reducePi2 returns x - n*pi/2 as a number and its tail, and n modulo 4. Up to
-// 2^19*pi/2 pi/2 is taken in pieces of 33 bits, as many as cancellation needs; beyond
-// the remainder is exact.
-func reducePi2(x float64) (n int, hi, lo float64) {
-	const invPio2 = 6.36619772367581382433e-01
-	pieces := [...]float64{1.57079632673412561417e+00, 6.07710050630396597660e-11, 2.02226624871116645580e-21}
-	tails := [...]float64{6.07710050650619224932e-11, 2.02226624879595063154e-21, 8.47842766036889956997e-32}
-	ax := math.Abs(x)
-	ix := highWord(ax)
-	if ix > 0x413921fb {
-		return reduceExact(x)
-	}
-	n = int(float64(ax*invPio2) + 0.5)
-	fn := float64(n)
-	r := ax - float64(fn*pieces[0])
-	w := fn * tails[0]
-	hi = r - w
-	if ix < 0x4002d97c || n >= 32 || ix == highWord(fn*(math.Pi/2)) {
-		for i, lost := 1, int32(16); i < 3 && ix>>20-highWord(hi)>>20&0x7ff > lost; i, lost = i+1, 49 {
-			t := r
-			w = fn * pieces[i]
-			r = t - w
-			w = float64(fn*tails[i]) - ((t - r) - w)
-			hi = r - w
-		}
-	}
-	lo = (r - hi) - w
-	if x < 0 {
-		return (4 - n%4) % 4, -hi, -lo
-	}
-	return n % 4, hi, lo
-}
-
-// reduceExact computes the remainder with 1300 bits.
-func reduceExact(x float64) (n int, hi, lo float64) {
-	const prec = 1300
-	bx := new(big.Float).SetPrec(prec).SetFloat64(x)
-	q := new(big.Float).SetPrec(prec).Quo(bx, halfPi)
-	if q.Sign() >= 0 {
-		q.Add(q, big.NewFloat(0.5))
-	} else {
-		q.Sub(q, big.NewFloat(0.5))
-	}
-	whole, _ := q.Int(nil)
-	r := bx.Sub(bx, new(big.Float).SetPrec(prec).Mul(new(big.Float).SetPrec(prec).SetInt(whole), halfPi))
-	hi, _ = r.Float64()
-	lo, _ = r.Sub(r, new(big.Float).SetFloat64(hi)).Float64()
-	m := new(big.Int).And(whole, big.NewInt(3))
-	return int(m.Int64()), hi, lo
+	v, _ := sin.Quo(sin, cos).Float64()
+	return v
 }
 
 // halfPi is pi/2 to 1300 bits, by Machin's formula.
@@ -160,55 +103,6 @@ var halfPi = func() *big.Float {
 	f := new(big.Float).SetPrec(1300).SetInt(pi)
 	return f.SetMantExp(f, -bits-1)
 }()
-
-func strictSin(x float64) float64 {
-	switch {
-	case math.IsNaN(x) || math.IsInf(x, 0):
-		return math.NaN()
-	case highWord(x)&0x7fffffff <= 0x3fe921fb:
-		return kernelSin(x, 0, false)
-	}
-	n, a, b := reducePi2(x)
-	switch n {
-	case 0:
-		return kernelSin(a, b, true)
-	case 1:
-		return kernelCos(a, b)
-	case 2:
-		return -kernelSin(a, b, true)
-	}
-	return -kernelCos(a, b)
-}
-
-func strictCos(x float64) float64 {
-	switch {
-	case math.IsNaN(x) || math.IsInf(x, 0):
-		return math.NaN()
-	case highWord(x)&0x7fffffff <= 0x3fe921fb:
-		return kernelCos(x, 0)
-	}
-	n, a, b := reducePi2(x)
-	switch n {
-	case 0:
-		return kernelCos(a, b)
-	case 1:
-		return -kernelSin(a, b, true)
-	case 2:
-		return -kernelCos(a, b)
-	}
-	return kernelSin(a, b, true)
-}
-
-func strictTan(x float64) float64 {
-	switch {
-	case math.IsNaN(x) || math.IsInf(x, 0):
-		return math.NaN()
-	case highWord(x)&0x7fffffff <= 0x3fe921fb:
-		return kernelTan(x, 0, 1)
-	}
-	n, a, b := reducePi2(x)
-	return kernelTan(a, b, 1-n%2*2)
-}
 
 // strictAtan reduces to one of four points and evaluates a polynomial.
 func strictAtan(x float64) float64 {
