@@ -180,7 +180,11 @@ func caster(from, to Type, try bool, env *Env) castFn {
 			return func(d types.Datum) (types.Datum, error) { return types.BytesDatum(d.B), nil }
 		}
 		return func(d types.Datum) (types.Datum, error) {
-			return types.BytesDatum(appendCast(nil, from, d, env.zone())), nil
+			b := appendCast(nil, from, d, env.zone())
+			if len(b) > maxText {
+				return types.Null, tooLong("the cast")
+			}
+			return types.BytesDatum(b), nil
 		}
 	case Boolean:
 		return toBool(from)

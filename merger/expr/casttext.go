@@ -64,6 +64,9 @@ func appendNested(dst []byte, t Type, d types.Datum, zone *time.Location) []byte
 		default:
 			dst = append(dst, ", "...)
 		}
+		if len(dst) > maxText { // the cast refuses it
+			return dst
+		}
 		if x.Null {
 			dst = append(dst, "null"...)
 		} else {

@@ -56,22 +56,15 @@ func (x *Expr) Constant() (types.Datum, bool) { return x.node.value, x.node.cons
 // Eval computes the value for a row. Bytes and lists of the result may alias the
 // row's. The error is an *Error.
 func (x *Expr) Eval(row Row) (types.Datum, error) {
-	x.f.row = row
+	x.f.row, x.f.made = row, 0
 	return x.node.eval(&x.f)
 }
 
 // EvalOuter is Eval for an expression of a sub-query: outer are the rows of the
 // queries around it, the nearest first.
 func (x *Expr) EvalOuter(row Row, outer []Row) (types.Datum, error) {
-	f := &x.f
-	f.row = row
-	for _, r := range outer {
-		if f.outer == nil {
-			f.outer = &frame{env: f.env}
-		}
-		f = f.outer
-		f.row = r
-	}
+	x.f.made = 0
+	x.f.setRows(row, outer)
 	return x.node.eval(&x.f)
 }
 

@@ -42,6 +42,21 @@ type frame struct {
 	outer *frame
 	env   *Env
 	vars  []types.Datum
+	// made counts what functions have made for a row: elements, and texts by the 64
+	// bytes. Functions inside of functions of arrays multiply.
+	made int
+}
+
+// maxMade bounds frame.made.
+const maxMade = 1 << 22
+
+// spend counts a value that a function made.
+func (f *frame) spend(d *types.Datum) error {
+	f.made += len(d.L) + len(d.B)>>6
+	if f.made > maxMade {
+		return fault(classTooLarge, "an expression would make more than %d elements for a row", maxMade)
+	}
+	return nil
 }
 
 // evalFn computes a value; errors are *Error.

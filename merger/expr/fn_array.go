@@ -27,7 +27,7 @@ func arrayFunctions() []function {
 				switch {
 				case a[1].Null:
 					return types.Null, nil
-				case a[1].I > maxItems:
+				case a[1].I > maxItems/deepSize(a[0]):
 					return types.Null, tooMany(k.name)
 				}
 				return types.Datum{L: slices.Repeat([]types.Datum{a[0]}, int(max(a[1].I, 0)))}, nil
@@ -45,6 +45,15 @@ func arrayFunctions() []function {
 			})
 		}},
 	}
+}
+
+// deepSize counts a value and all in it.
+func deepSize(d types.Datum) int64 {
+	n := int64(1)
+	for _, x := range d.L {
+		n += deepSize(x)
+	}
+	return n
 }
 
 // arrayArg returns an argument that must be an array.
@@ -282,18 +291,21 @@ func countInts(a []types.Datum) (types.Datum, error) {
 	if step > 0 && from > to || step < 0 && from < to || step == 0 && from != to {
 		return types.Null, badSequence()
 	}
-	r := types.Datum{L: []types.Datum{}}
-	for v := from; ; {
-		if len(r.L) >= maxItems {
-			return types.Null, tooMany("sequence")
-		}
-		r.L = append(r.L, types.IntDatum(v))
-		next, ok := addInt64(v, step)
-		if !ok || step == 0 || step > 0 && next > to || step < 0 && next < to {
-			return r, nil
-		}
-		v = next
+	n := uint64(0)
+	switch {
+	case step > 0:
+		n = (uint64(to) - uint64(from)) / uint64(step)
+	case step < 0:
+		n = (uint64(from) - uint64(to)) / -uint64(step)
 	}
+	if n >= maxItems {
+		return types.Null, tooMany("sequence")
+	}
+	r := types.Datum{L: make([]types.Datum, n+1)}
+	for i := range r.L {
+		r.L[i] = types.IntDatum(from + int64(i)*step)
+	}
+	return r, nil
 }
 
 // countTimes adds the step n times to the start, so that months keep their day.

@@ -59,7 +59,11 @@ func (b body) call(f *frame, args ...types.Datum) (types.Datum, error) {
 	for i, s := range b.slots {
 		f.vars[s] = args[i]
 	}
-	return b.eval(f)
+	d, err := b.eval(f)
+	if f.made++; err == nil {
+		err = f.spend(&d)
+	}
+	return d, err
 }
 
 // lambdaArg compiles argument i as a lambda function; params are the types of what

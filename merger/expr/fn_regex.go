@@ -65,6 +65,9 @@ func translateRegex(s string) string {
 type regexCache struct {
 	pattern string
 	re      *regexp.Regexp
+	// behind is re bound to the place behind a match; nil if it cannot be empty there,
+	// or looks at what stands before.
+	behind *regexp.Regexp
 }
 
 func (c *regexCache) get(fn string, pattern []byte) (*regexp.Regexp, error) {
@@ -75,20 +78,27 @@ func (c *regexCache) get(fn string, pattern []byte) (*regexp.Regexp, error) {
 	if err != nil {
 		return nil, fault("INVALID_PARAMETER_VALUE.PATTERN", "%s: %q is no regular expression here (there is no look-around and no back reference): %v", fn, pattern, err)
 	}
-	c.pattern, c.re = string(pattern), re
-	return re, nil
+	c.pattern, c.re, c.behind = string(pattern), re, nil
+	if text := re.String(); re.MatchString("") && !strings.Contains(text, "^") && !strings.ContainsAny(text, `\`) {
+		c.behind, err = regexp.Compile(`\A(?:` + text + `)`)
+	}
+	return re, err
 }
 
 // regexScalar is a strict function whose second argument is a pattern.
 func regexScalar(name string, min int, ret Type, params []Type, f func(re *regexp.Regexp, a []types.Datum) (types.Datum, error)) function {
+	return regexCached(name, min, ret, params, func(c *regexCache, a []types.Datum) (types.Datum, error) { return f(c.re, a) })
+}
+
+// regexCached is regexScalar for what needs Java's idea of all matches.
+func regexCached(name string, min int, ret Type, params []Type, f func(c *regexCache, a []types.Datum) (types.Datum, error)) function {
 	return function{name, min, len(params), func(c *compiler, k *call) *node {
 		cache := &regexCache{}
 		return strict(ret, k.pos, c.wantAll(k, params...), func(_ *Env, a []types.Datum) (types.Datum, error) {
-			re, err := cache.get(k.name, a[1].B)
-			if err != nil {
+			if _, err := cache.get(k.name, a[1].B); err != nil {
 				return types.Null, err
 			}
-			return f(re, a)
+			return f(cache, a)
 		})
 	}}
 }
@@ -118,8 +128,8 @@ func regexFunctions() []function {
 		}),
 		regexScalar("regexp_extract", 2, tString, three, regexExtract),
 		regexScalar("regexp_extract_all", 2, arrayOf(tString), three, regexExtractAll),
-		regexScalar("regexp_replace", 3, tString, []Type{tString, tString, tString, tInt}, regexReplace),
-		regexScalar("split", 2, arrayOf(tString), three, regexSplit),
+		regexCached("regexp_replace", 3, tString, []Type{tString, tString, tString, tInt}, regexReplace),
+		regexCached("split", 2, arrayOf(tString), three, regexSplit),
 		{"like", 2, 3, func(c *compiler, k *call) *node { return c.likeCall(k, "LIKE") }},
 		{"ilike", 2, 3, func(c *compiler, k *call) *node { return c.likeCall(k, "ILIKE") }},
 	}
@@ -163,7 +173,7 @@ func regexExtractAll(re *regexp.Regexp, a []types.Datum) (types.Datum, error) {
 
 // regexReplace replaces from a position on; $1 and \$ stand for a group and a
 // dollar sign.
-func regexReplace(re *regexp.Regexp, a []types.Datum) (types.Datum, error) {
+func regexReplace(c *regexCache, a []types.Datum) (types.Datum, error) {
 	from := 0
 	if len(a) == 4 {
 		if a[3].I < 1 {
@@ -171,13 +181,13 @@ func regexReplace(re *regexp.Regexp, a []types.Datum) (types.Datum, error) {
 		}
 		from = runeOffset(a[0].B, a[3].I-1)
 	}
-	src := a[0].B
-	out := bytes.Clone(src[:from])
-	last := from
-	for _, m := range allMatches(re, src, from) {
+	src := a[0].B[from:] // matching begins there, for ^ too
+	out := bytes.Clone(a[0].B[:from])
+	last := 0
+	for _, m := range c.allMatches(src) {
 		out = append(out, src[last:m[0]]...)
 		var err error
-		if out, err = expand(out, a[2].B, src, m, re.NumSubexp()); err != nil {
+		if out, err = expand(out, a[2].B, src, m, c.re.NumSubexp()); err != nil {
 			return types.Null, err
 		}
 		if len(out) > maxText {
@@ -188,53 +198,29 @@ func regexReplace(re *regexp.Regexp, a []types.Datum) (types.Datum, error) {
 	return types.BytesDatum(append(out, src[last:]...)), nil
 }
 
-// allMatches finds the matches as Java does: an empty one may follow directly
-// behind another match.
-func allMatches(re *regexp.Regexp, src []byte, from int) [][]int {
-	var list [][]int
-	for at := from; at <= len(src) && len(list) < maxItems; {
-		m := re.FindSubmatchIndex(src[at:])
-		if m == nil {
-			break
+// allMatches finds the matches as Java does: unlike Go's, an empty one may follow
+// directly behind another match.
+func (c *regexCache) allMatches(src []byte) [][]int {
+	all := c.re.FindAllSubmatchIndex(src, maxItems)
+	if c.behind == nil {
+		return all
+	}
+	list := make([][]int, 0, 2*len(all))
+	for i, m := range all {
+		list = append(list, m)
+		if m[0] == m[1] || i+1 < len(all) && all[i+1][0] == m[1] {
+			continue
 		}
-		if at > 0 && m[0] == 0 || bytes.ContainsAny([]byte(re.String()), "^\\$") {
-			// Anchors need the text before: look again from the beginning.
-			if m = nextMatch(re, src, at); m == nil {
-				break
-			}
-		} else {
-			for i := range m {
-				if m[i] >= 0 {
-					m[i] += at
+		if e := c.behind.FindSubmatchIndex(src[m[1]:]); e != nil && e[1] == 0 {
+			for j := range e {
+				if e[j] >= 0 {
+					e[j] += m[1]
 				}
 			}
-		}
-		list = append(list, m)
-		if at = m[1]; m[0] == m[1] {
-			_, n := utf8.DecodeRune(src[at:])
-			at += max(n, 1)
+			list = append(list, e)
 		}
 	}
 	return list
-}
-
-// nextMatch returns the first match that begins at or behind a place, with what
-// stands before it in sight.
-func nextMatch(re *regexp.Regexp, src []byte, at int) []int {
-	for _, m := range re.FindAllSubmatchIndex(src, maxItems) {
-		if m[0] >= at {
-			return m
-		}
-	}
-	if loc := re.FindSubmatchIndex(src[len(src):]); at == len(src) && loc != nil && !strings.Contains(re.String(), "^") {
-		for i := range loc {
-			if loc[i] >= 0 {
-				loc[i] += at
-			}
-		}
-		return loc
-	}
-	return nil
 }
 
 // expand appends a replacement with its groups.
@@ -266,7 +252,7 @@ func expand(out, with, src []byte, m []int, groups int) ([]byte, error) {
 
 // regexSplit splits as Java does: an empty match at the beginning gives nothing,
 // a limit makes the last part hold the rest.
-func regexSplit(re *regexp.Regexp, a []types.Datum) (types.Datum, error) {
+func regexSplit(c *regexCache, a []types.Datum) (types.Datum, error) {
 	limit := int64(-1)
 	if len(a) == 3 && a[2].I > 0 {
 		limit = a[2].I
@@ -285,7 +271,7 @@ func regexSplit(re *regexp.Regexp, a []types.Datum) (types.Datum, error) {
 		}
 		return out, nil
 	}
-	for _, m := range allMatches(re, src, 0) {
+	for _, m := range c.allMatches(src) {
 		if limit > 0 && int64(len(out.L)) >= limit-1 {
 			break
 		}

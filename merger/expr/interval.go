@@ -180,7 +180,10 @@ func parseInterval(text string, t Type) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("%q is no %s: %w", text, strings.ToUpper(t.String()), err)
 	}
-	if neg {
+	if !neg {
+		if v == math.MinInt64 {
+			return 0, fmt.Errorf("%q is too large", text)
+		}
 		v = -v
 	}
 	if t.Kind == YearMonth && int64(int32(v)) != v {
@@ -192,13 +195,14 @@ func parseInterval(text string, t Type) (int64, error) {
 // fieldEnds are what separates a field from the next one.
 var fieldEnds = [...]string{UnitYear: "-", UnitDay: " ", UnitHour: ":", UnitMinute: ":"}
 
-// parseFields reads the fields from t.From to t.To, without sign.
+// parseFields reads the fields from t.From to t.To, without sign, and returns what
+// they make negated: the smallest value has no positive.
 func parseFields(s string, t Type) (int64, error) {
 	units := [...]int64{12, 1, microDay, microHour, microMinute, microSecond}
 	limits := [...]int64{math.MaxInt64, 11, math.MaxInt64, 23, 59, 59}
-	var sum int64
+	var total int64
 	for u := t.From; u <= t.To; u++ {
-		field := s
+		field, sum := s, total
 		if u < t.To {
 			var ok bool
 			if field, s, ok = strings.Cut(s, fieldEnds[u]); !ok {
@@ -217,12 +221,15 @@ func parseFields(s string, t Type) (int64, error) {
 		if err != nil {
 			return 0, err
 		}
-		v, ok := mulInt64(int64(n), units[u])
-		if sum += v + f; !ok || sum < 0 {
+		v, ok1 := mulInt64(-int64(n), units[u])
+		sum, ok2 := addInt64(sum, v)
+		sum, ok3 := addInt64(sum, -f)
+		if !ok1 || !ok2 || !ok3 {
 			return 0, fmt.Errorf("it is too large")
 		}
+		total = sum
 	}
-	return sum, nil
+	return total, nil
 }
 
 // intervalText is how a cast to STRING writes an interval:

@@ -49,6 +49,9 @@ func strict(t Type, pos sqlparse.Pos, args []*node, f impl) *node {
 			buf[i] = d
 		}
 		d, err := f(fr.env, buf)
+		if err == nil {
+			err = fr.spend(&d)
+		}
 		if err != nil {
 			return types.Null, at(pos, err)
 		}
@@ -71,6 +74,9 @@ func lenient(t Type, pos sqlparse.Pos, args []*node, f impl) *node {
 			buf[i] = d
 		}
 		d, err := f(fr.env, buf)
+		if err == nil {
+			err = fr.spend(&d)
+		}
 		if err != nil {
 			return types.Null, at(pos, err)
 		}
