@@ -208,6 +208,8 @@ type sumState struct {
 	f     float64
 	d     *big.Int
 	count int64
+	// over tells that the sum has left its type on the way, which no later value mends.
+	over bool
 }
 
 func (s *sumState) add(a []types.Datum) error {
@@ -218,6 +220,7 @@ func (s *sumState) add(a []types.Datum) error {
 		s.f += a[0].F
 	case s.t.Kind == Decimal:
 		s.d.Add(s.d, unscaled(s.t, a[0]))
+		s.over = s.over || digits(s.d) > s.t.Precision
 	default:
 		v, ok := addInt64(s.i, a[0].I)
 		if !ok {
@@ -235,7 +238,7 @@ func (s *sumState) result() (types.Datum, error) {
 	case s.t.Kind == Double:
 		return types.FloatDatum(s.f), nil
 	case s.t.Kind == Decimal:
-		if digits(s.d) > s.t.Precision {
+		if s.over {
 			return types.Null, fault(classOverflow, "the sum does not fit %s", s.t.sql())
 		}
 		return decimalDatum(s.t, s.d), nil

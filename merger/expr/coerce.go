@@ -1,6 +1,9 @@
 package expr
 
-import "applier/merger/sqlparse"
+import (
+	"applier/merger/sqlparse"
+	"applier/storage/types"
+)
 
 // Implicit casts under ANSI. Source of the rules: Spark's documentation "ANSI
 // compliance" and what Spark 4.1 answers (testdata).
@@ -219,3 +222,22 @@ func (c *compiler) want(n *node, t Type, fn string, arg int) *node {
 func (c *compiler) mismatch(pos sqlparse.Pos, fn string, arg int, want string, got Type) *node {
 	return c.fail(pos, classUnexpected, "argument %d of %s must be %s, not %s", arg+1, fn, want, got.sql())
 }
+
+// CommonType returns the type that values of two types meet in, as the columns of
+// UNION and VALUES do; false if there is none.
+func CommonType(a, b Type) (Type, bool) { return wider(a, b) }
+
+// Converter returns the implicit cast between types of which the second came from
+// CommonType. It takes NULL; its errors have no place.
+func Converter(from, to Type, env *Env) func(types.Datum) (types.Datum, error) {
+	return itemCaster(from, to, false, env)
+}
+
+// Place gives an error that has no place yet its place.
+func Place(pos sqlparse.Pos, err error) error { return at(pos, err) }
+
+// Orderable reports whether values of t compare; maps do not.
+func (t Type) Orderable() bool { return t.orderable() }
+
+// HasMap reports whether a map is in t: DISTINCT and set operations refuse it.
+func (t Type) HasMap() bool { return t.hasMap() }

@@ -52,6 +52,22 @@ func GroupKey(dst []byte, t Type, d types.Datum) []byte {
 	return binary.BigEndian.AppendUint64(dst, uint64(d.I))
 }
 
+// Normalize returns a value as grouping gives it out: 0.0 for -0.0.
+func Normalize(t Type, d types.Datum) types.Datum {
+	switch {
+	case d.Null:
+	case t.floating() && d.F == 0:
+		d.F = 0
+	case t.Kind == Array || t.Kind == Struct:
+		l := make([]types.Datum, len(d.L))
+		for i, x := range d.L {
+			l[i] = Normalize(t.item(i), x)
+		}
+		d.L = l
+	}
+	return d
+}
+
 func appendSized(dst, b []byte) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, uint32(len(b)))
 	return append(dst, b...)
