@@ -296,13 +296,7 @@ func (s avgState) result() (types.Datum, error) {
 	case s.t.Kind == Double:
 		return types.FloatDatum(sum.F / float64(s.count)), nil
 	case s.t.Kind == Decimal:
-		n := decimalOf(20, 0)
-		q := decimalResult("/", s.t, n)
-		d, err := decimalOp("/", unscaled(s.t, sum), s.t, big.NewInt(s.count), n, q)
-		if err != nil {
-			return types.Null, err
-		}
-		return fit(unscaled(q, d), q.Scale, s.typ)
+		return decimalOp("/", unscaled(s.t, sum), s.t, big.NewInt(s.count), decimalOf(20, 0), s.typ)
 	}
 	return scaleInterval(s.typ, sum.I, big.NewRat(1, s.count))
 }

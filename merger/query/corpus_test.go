@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"os"
 	"slices"
 	"strconv"
@@ -355,6 +356,9 @@ func spellRecorded(t expr.Type, v any) string {
 					parts = append(parts, spellRecorded(*t.Key, e.([]any)[0]), spellRecorded(*t.Elem, e.([]any)[1]))
 				}
 				return fmt.Sprint(parts)
+			}
+			if r, ok := new(big.Rat).SetString(fmt.Sprint(x)); mark == "decimal" && ok {
+				return r.FloatString(t.Scale) // 0E-10 is 0.0000000000
 			}
 			return fmt.Sprint(x)
 		}
