@@ -111,7 +111,12 @@ func (c *compiler) binary(e *sqlparse.Binary) *node {
 // bits compiles & | ^ over integers.
 func (c *compiler) bits(pos sqlparse.Pos, op string, l, r *node) *node {
 	nodes := []*node{l, r}
-	t, ok := c.coerceAll(nodes, wider)
+	t, ok := c.coerceAll(nodes, func(a, b Type) (Type, bool) {
+		if t, ok := tightest(a, b); ok {
+			return t, ok
+		}
+		return promoteText(a, b)
+	})
 	if ok && t.Kind == Void {
 		t = tInt
 		nodes[0], nodes[1] = c.castTo(l, t), c.castTo(r, t)
@@ -143,6 +148,9 @@ func (c *compiler) arith(pos sqlparse.Pos, op string, l, r *node, try bool) *nod
 		l, r = c.castTo(l, tDouble), c.castTo(r, tDouble)
 	}
 	if t, ok := promoteText(l.typ, r.typ); ok {
+		if try {
+			l, r = c.convert(l, t, true), c.convert(r, t, true)
+		}
 		l, r = c.castTo(l, t), c.castTo(r, t)
 	}
 	if l.typ.Kind == String && r.typ.Kind == String {

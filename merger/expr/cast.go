@@ -104,7 +104,7 @@ func castClass(from, to Type, try bool) string {
 		return classUnless(from.Kind == String || from.numeric(), orClass(from.Kind == Timestamp || from.Kind == Date, conf))
 	case TinyInt, SmallInt, Int, BigInt, Decimal:
 		if from.interval() {
-			return classUnless(from.From == from.To, castNever)
+			return ""
 		}
 		return castToNumber(from)
 	case Float, Double:
@@ -159,7 +159,7 @@ func nestedClass(from, to Type, try bool) string {
 	case Array:
 		ok = inner(*from.Elem, *to.Elem)
 	case Map:
-		ok = inner(*from.Key, *to.Key) && inner(*from.Elem, *to.Elem)
+		ok = inner(*from.Key, *to.Key) && inner(*from.Elem, *to.Elem) && !(try && mayNull(*from.Key, *to.Key))
 	case Struct:
 		ok = len(from.Fields) == len(to.Fields)
 		for i := 0; ok && i < len(to.Fields); i++ {

@@ -62,7 +62,7 @@ func common(a, b Type, rule func(a, b Type) (Type, bool)) (Type, bool) {
 	case Map:
 		k, ok1 := rule(*a.Key, *b.Key)
 		v, ok2 := rule(*a.Elem, *b.Elem)
-		return mapOf(k, v), ok1 && ok2
+		return mapOf(k, v), ok1 && ok2 && !mayNull(*a.Key, k) && !mayNull(*b.Key, k)
 	case Struct:
 		if len(a.Fields) != len(b.Fields) {
 			return Type{}, false
@@ -78,6 +78,11 @@ func common(a, b Type, rule func(a, b Type) (Type, bool)) (Type, bool) {
 		return r, true
 	}
 	return Type{}, false
+}
+
+// mayNull reports whether a cast can make NULL of a value, which no key may be.
+func mayNull(from, to Type) bool {
+	return from.Kind == String && to.Kind != String && to.Kind != Binary
 }
 
 // widerNumber finds the type for two numbers of which one is a decimal.

@@ -22,6 +22,9 @@ func arrayFunctions() []function {
 		{"array_min", 1, 1, func(c *compiler, k *call) *node { return c.arrayExtreme(k, -1) }},
 		{"array_join", 2, 3, (*compiler).arrayJoin},
 		{"array_repeat", 2, 2, func(c *compiler, k *call) *node {
+			if t := k.args[1].typ; !t.integral() && t.Kind != Void {
+				return c.mismatch(k.pos, k.name, 1, tInt.sql(), t)
+			}
 			n := c.want(k.args[1], tInt, k.name, 1)
 			return lenient(arrayOf(k.args[0].typ), k.pos, []*node{k.args[0], n}, func(_ *Env, a []types.Datum) (types.Datum, error) {
 				switch {
@@ -171,6 +174,9 @@ func (c *compiler) arrayJoin(k *call) *node {
 }
 
 func (c *compiler) slice(k *call) *node {
+	if k.args[0].typ.Kind == Void {
+		k.args[0] = c.castTo(k.args[0], arrayOf(tVoid))
+	}
 	x := c.arrayArg(k, 0)
 	a := []*node{x, c.want(k.args[1], tInt, k.name, 1), c.want(k.args[2], tInt, k.name, 2)}
 	return strict(x.typ, k.pos, a, func(_ *Env, v []types.Datum) (types.Datum, error) {
@@ -322,6 +328,9 @@ func countTimes(t Type, step *node, a []types.Datum, env *Env) (types.Datum, err
 		days, micros = a[2].I/microDay, a[2].I%microDay
 	default:
 		months, days, micros = a[2].L[0].I, a[2].L[1].I, a[2].L[2].I
+	}
+	if t.Kind == Date && micros != 0 {
+		return types.Null, fault("_LEGACY_ERROR_TEMP_3242", "a sequence of dates steps by whole days or months")
 	}
 	zone, unit := env.zone(), int64(1)
 	if t.Kind != Timestamp {

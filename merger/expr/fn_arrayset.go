@@ -69,7 +69,10 @@ func itemKey(dst []byte, t Type, d types.Datum) []byte {
 func (c *compiler) arrayAndItem(k *call) (x, item *node) {
 	x, item = k.args[0], k.args[1]
 	switch {
-	case x.typ.Kind == Void && (k.name == "array_contains" || k.name == "array_position" || k.name == "array_remove"), item.typ.Kind == Void && k.name == "array_contains":
+	case x.typ.Kind == Void && k.name == "array_remove":
+		c.fail(k.pos, classArrayDiff, "array_remove takes no untyped NULL")
+		return x, item
+	case x.typ.Kind == Void && (k.name == "array_contains" || k.name == "array_position"), item.typ.Kind == Void && k.name == "array_contains":
 		c.fail(k.pos, classNullType, "%s takes no untyped NULL", k.name)
 		return x, item
 	case x.typ.Kind != Array:
@@ -149,7 +152,7 @@ func (c *compiler) arrayAdd(k *call, front bool) *node {
 // arrayInsert puts an element at a place counted from 1, or from the end; what is
 // between is filled with NULL.
 func (c *compiler) arrayInsert(k *call) *node {
-	if t := k.args[1].typ; !t.integral() {
+	if t := k.args[1].typ; !t.integral() || t.Kind == BigInt {
 		return c.mismatch(k.args[1].pos, k.name, 1, tInt.sql(), t)
 	}
 	at := c.want(k.args[1], tInt, k.name, 1)
@@ -193,16 +196,10 @@ func (c *compiler) arrayDistinct(k *call) *node {
 
 // twoArrays casts both arguments to one type of array.
 func (c *compiler) twoArrays(k *call) Type {
-	names := typeList(k.args)
-	for i := range k.args {
-		c.arrayArg(k, i)
-	}
-	if c.err != nil {
-		return arrayOf(tVoid)
-	}
-	t, ok := c.coerceAll(k.args, widerNoText)
+	names, null := typeList(k.args), k.args[0].typ.Kind == Void || k.args[1].typ.Kind == Void
+	t, ok := c.coerceAll(k.args, tightest)
 	switch {
-	case !ok:
+	case !ok || null || t.Kind != Array:
 		c.fail(k.pos, "DATATYPE_MISMATCH.BINARY_ARRAY_DIFF_TYPES", "%s takes two arrays of one type, not %s", k.name, names)
 		return arrayOf(tVoid)
 	case !t.orderable():

@@ -172,7 +172,7 @@ func (c *compiler) extract(pos sqlparse.Pos, field string, x *node) *node {
 		return x
 	}
 	name, ok := extractFields[strings.ToUpper(field)]
-	if x.typ.interval() {
+	if x.typ.interval() || x.typ.Kind == Calendar {
 		return c.extractInterval(pos, field, name, x)
 	}
 	if !ok {
@@ -204,18 +204,29 @@ func (c *compiler) extract(pos sqlparse.Pos, field string, x *node) *node {
 func (c *compiler) extractInterval(pos sqlparse.Pos, field, name string, x *node) *node {
 	units := [...]int64{12, 1, microDay, microHour, microMinute, microSecond}
 	unit := unitOf(name)
-	if unit < int(x.typ.From) || unit > int(x.typ.To) && !(x.typ.Kind == DayTime && unit >= int(x.typ.From)) {
+	if unit < 0 || x.typ.interval() && (unit < int(x.typ.From) || (unit <= int(UnitMonth)) != (x.typ.Kind == YearMonth)) {
 		return c.fail(pos, "INVALID_EXTRACT_FIELD", "there is no field %s of %s", field, x.typ.sql())
 	}
 	t := tByte
-	switch {
-	case uint8(unit) == UnitSecond:
+	switch uint8(unit) {
+	case UnitSecond:
 		t = decimalOf(8, 6)
-	case uint8(unit) == UnitYear || uint8(unit) == UnitDay:
+	case UnitYear, UnitDay:
 		t = tInt
 	}
 	return strict(t, pos, []*node{x}, func(_ *Env, a []types.Datum) (types.Datum, error) {
 		v := a[0].I
+		if x.typ.Kind == Calendar {
+			v = a[0].L[2].I % (24 * microHour)
+			switch {
+			case unit <= int(UnitMonth):
+				v = a[0].L[0].I
+			case uint8(unit) == UnitDay:
+				return types.IntDatum(a[0].L[1].I), nil
+			case uint8(unit) == UnitHour:
+				return types.IntDatum(a[0].L[2].I / microHour), nil
+			}
+		}
 		switch uint8(unit) {
 		case UnitYear, UnitDay:
 			return types.IntDatum(v / units[unit]), nil

@@ -51,6 +51,7 @@ func encodingFunctions() []function {
 		text1("url_encode", func(b []byte) []byte {
 			return []byte(strings.ReplaceAll(url.QueryEscape(string(b)), "%2A", "*"))
 		}),
+		scalar("parse_url", 2, tString, []Type{tString, tString, tString}, parseURL),
 		{"url_decode", 1, 1, func(c *compiler, k *call) *node { return c.urlDecode(k, false) }},
 		{"try_url_decode", 1, 1, func(c *compiler, k *call) *node { return c.urlDecode(k, true) }},
 	}
@@ -276,4 +277,49 @@ func (c *compiler) urlDecode(k *call, try bool) *node {
 		}
 		return textDatum(s), nil
 	})
+}
+
+// parseURL returns a part of a URL, NULL if it has none.
+func parseURL(_ *Env, a []types.Datum) (types.Datum, error) {
+	u, err := url.Parse(string(a[0].B))
+	if err != nil {
+		return types.Null, fault("INVALID_URL", "%q is no URL", a[0].B)
+	}
+	part := func(s string) (types.Datum, error) { return types.Datum{B: []byte(s), Null: s == ""}, nil }
+	switch string(a[1].B) {
+	case "HOST":
+		return part(u.Hostname())
+	case "PATH":
+		return textDatum(u.EscapedPath()), nil
+	case "QUERY":
+		if len(a) < 3 {
+			return part(u.RawQuery)
+		}
+		for pair := range strings.SplitSeq(u.RawQuery, "&") {
+			if v, ok := strings.CutPrefix(pair, string(a[2].B)+"="); ok {
+				return textDatum(v), nil
+			}
+		}
+	case "REF":
+		return part(u.EscapedFragment())
+	case "PROTOCOL":
+		return part(u.Scheme)
+	case "FILE":
+		s := u.EscapedPath()
+		if u.RawQuery != "" {
+			s += "?" + u.RawQuery
+		}
+		return textDatum(s), nil
+	case "AUTHORITY":
+		s := u.Host
+		if u.User != nil {
+			s = u.User.String() + "@" + s
+		}
+		return part(s)
+	case "USERINFO":
+		if u.User != nil {
+			return part(u.User.String())
+		}
+	}
+	return types.Null, nil
 }

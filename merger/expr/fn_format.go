@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf16"
 
 	"applier/storage/types"
@@ -31,11 +32,11 @@ func (c *compiler) formatString(k *call) *node {
 	for i, a := range k.args {
 		typs[i] = a.typ
 	}
-	return lenient(tString, k.pos, k.args, func(env *Env, a []types.Datum) (types.Datum, error) {
+	return lenient(tString, k.pos, k.args, func(_ *Env, a []types.Datum) (types.Datum, error) {
 		if a[0].Null {
 			return types.Null, nil
 		}
-		out, err := javaFormat(string(a[0].B), typs[1:], a[1:], env)
+		out, err := javaFormat(string(a[0].B), typs[1:], a[1:])
 		return types.BytesDatum(out), err
 	})
 }
@@ -86,7 +87,7 @@ func parseDirective(s string) (d directive, n int, ok bool) {
 
 func (d directive) has(flag string) bool { return strings.Contains(d.flags, flag) }
 
-func javaFormat(format string, typs []Type, args []types.Datum, env *Env) ([]byte, error) {
+func javaFormat(format string, typs []Type, args []types.Datum) ([]byte, error) {
 	var out []byte
 	next := 0
 	for i := 0; i < len(format); i++ {
@@ -114,7 +115,7 @@ func javaFormat(format string, typs []Type, args []types.Datum, env *Env) ([]byt
 		if arg >= len(args) {
 			return nil, fault("MissingFormatArgumentException", "the format %q has more directives than arguments", format)
 		}
-		text, err := d.format(typs[arg], args[arg], env)
+		text, err := d.format(typs[arg], args[arg])
 		if err != nil {
 			return nil, err
 		}
@@ -137,13 +138,13 @@ func (d directive) pad(s string) string {
 	return strings.Repeat(" ", n) + s
 }
 
-func (d directive) format(t Type, v types.Datum, env *Env) (string, error) {
+func (d directive) format(t Type, v types.Datum) (string, error) {
 	bad := fault("IllegalFormatConversionException", "%%%c does not go with %s", d.conv, t.sql())
 	switch d.conv | 0x20 {
 	case 's':
 		s := "null"
 		if !v.Null {
-			s = Text(t, v, env.zone())
+			s = string(appendRaw(nil, t, v))
 		}
 		if r := []rune(s); d.prec >= 0 && d.prec < len(r) {
 			s = string(r[:d.prec])
@@ -183,6 +184,30 @@ func (d directive) format(t Type, v types.Datum, env *Env) (string, error) {
 		return d.pad(d.caps(string(rune(v.I)))), nil
 	}
 	return "", fault("UnknownFormatConversionException", "there is no conversion %%%c", d.conv)
+}
+
+// appendRaw writes a value as Spark holds it: dates and times as numbers. That is
+// what its format_string shows for %s.
+func appendRaw(dst []byte, t Type, d types.Datum) []byte {
+	switch {
+	case d.Null:
+		return append(dst, "null"...)
+	case t.datetime() || t.interval():
+		return strconv.AppendInt(dst, d.I, 10)
+	case t.Kind != Array && t.Kind != Struct:
+		return appendCast(dst, t, d, time.UTC)
+	}
+	dst = append(dst, '[')
+	for i, x := range d.L {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		if len(dst) > maxText {
+			return dst
+		}
+		dst = appendRaw(dst, t.item(i), x)
+	}
+	return append(dst, ']')
 }
 
 func (d directive) caps(s string) string {
@@ -263,7 +288,10 @@ func (d directive) sign(neg bool, s string) string {
 // formatNumber is format_number(x, n): thousands parted, n digits behind the
 // point, rounded half to even; or a pattern of # and 0.
 func (c *compiler) formatNumber(k *call) *node {
-	x := c.numberOperand(k.args[0])
+	x := k.args[0]
+	if x.typ.Kind == Void {
+		x = c.castTo(x, tDouble)
+	}
 	if !x.typ.numeric() {
 		return c.mismatch(k.pos, k.name, 0, "a number", x.typ)
 	}

@@ -232,7 +232,11 @@ func (c *compiler) toJSON(k *call) *node {
 		return c.fail(k.pos, "DATATYPE_MISMATCH.INVALID_JSON_SCHEMA", "to_json takes a struct, a map or an array, not %s", x.typ.sql())
 	}
 	return strict(tString, k.pos, k.args, func(env *Env, a []types.Datum) (types.Datum, error) {
-		return types.BytesDatum(appendJSON(nil, x.typ, a[0], env.zone())), nil
+		b := appendJSON(nil, x.typ, a[0], env.zone())
+		if len(b) > maxText {
+			return types.Null, tooLong(k.name)
+		}
+		return types.BytesDatum(b), nil
 	})
 }
 
@@ -259,6 +263,9 @@ func appendJSON(dst []byte, t Type, d types.Datum, zone *time.Location) []byte {
 		for i, x := range d.L {
 			if i > 0 {
 				dst = append(dst, ',')
+			}
+			if len(dst) > maxText { // to_json refuses it
+				return dst
 			}
 			dst = appendJSON(dst, *t.Elem, x, zone)
 		}
@@ -327,6 +334,9 @@ func (c *compiler) fromJSON(k *call) *node {
 	}
 	t = t.plainDeep()
 	return strict(t, k.pos, []*node{c.castTo(x, tString)}, func(env *Env, a []types.Datum) (types.Datum, error) {
+		if len(bytes.TrimSpace(a[0].B)) == 0 {
+			return types.Null, nil
+		}
 		v, ok := readJSON(a[0].B)
 		d := types.Null
 		if ok {

@@ -50,6 +50,8 @@ func (c *compiler) makeStamp(k *call, t Type, try bool) *node {
 		switch {
 		case !ok && try:
 			return types.Null, nil
+		case !ok && v[5].I > 60*microSecond && v[5].I < 61*microSecond:
+			return types.Null, fault("INVALID_FRACTION_OF_SECOND", "60 seconds have no fraction")
 		case !ok:
 			return types.Null, outOfBounds("the parts make no timestamp; try_make_timestamp gives NULL instead")
 		case t.Kind == Timestamp:

@@ -134,8 +134,10 @@ func (c *compiler) mapContainsKey(k *call) *node {
 }
 
 func (c *compiler) mapConcat(k *call) *node {
-	for i := range k.args {
-		c.mapArg(k, i)
+	for _, a := range k.args {
+		if a.typ.Kind != Map {
+			return c.fail(k.pos, "DATATYPE_MISMATCH.MAP_CONCAT_DIFF_TYPES", "map_concat takes maps, not %s", a.typ.sql())
+		}
 	}
 	if len(k.args) == 0 {
 		return newConst(k.pos, mapOf(tString, tString), types.Datum{L: []types.Datum{}})

@@ -37,6 +37,9 @@ func (c *compiler) digitsArg(k *call) (n int, null bool) {
 	a := c.want(k.args[1], tInt, k.name, 1).fold(c.env)
 	if c.err == nil && !a.constant {
 		if _, err := a.eval(&frame{env: c.env}); err != nil && a.foldable {
+			if e, ok := err.(*Error); ok {
+				e.Analysis = true
+			}
 			c.failWith(err)
 		} else {
 			c.fail(a.pos, classNonFoldable, "the number of digits of %s must be a constant", k.name)

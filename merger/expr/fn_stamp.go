@@ -240,18 +240,26 @@ func unixPart(name string, unit int64) function {
 }
 
 func fromUnit(name string, unit int64) function {
-	return scalar(name, 1, tStamp, []Type{tLong}, func(_ *Env, a []types.Datum) (types.Datum, error) {
-		v, ok := mulInt64(a[0].I, unit)
-		if !ok {
-			return types.Null, fault(classOverflow, "%d is out of the range of timestamps", a[0].I)
+	return function{name, 1, 1, func(c *compiler, k *call) *node {
+		if t := k.args[0].typ; !t.integral() && t.Kind != Void {
+			return c.mismatch(k.pos, name, 0, "an integer", t)
 		}
-		return types.IntDatum(v), nil
-	})
+		return strict(tStamp, k.pos, c.wantAll(k, tLong), func(_ *Env, a []types.Datum) (types.Datum, error) {
+			v, ok := mulInt64(a[0].I, unit)
+			if !ok {
+				return types.Null, fault(classOverflow, "%d is out of the range of timestamps", a[0].I)
+			}
+			return types.IntDatum(v), nil
+		})
+	}}
 }
 
 // stampSeconds takes any number; digits behind microseconds are an error.
 func (c *compiler) stampSeconds(k *call) *node {
-	x := c.numberOperand(k.args[0])
+	x := k.args[0]
+	if x.typ.Kind == Void {
+		x = c.castTo(x, tDouble)
+	}
 	if !x.typ.numeric() {
 		return c.mismatch(x.pos, k.name, 0, "a number", x.typ)
 	}
@@ -265,7 +273,7 @@ func (c *compiler) stampSeconds(k *call) *node {
 		}
 		r := new(big.Rat).Mul(ratOf(t, a[0]), new(big.Rat).SetInt64(microSecond))
 		if !r.IsInt() || !r.Num().IsInt64() {
-			return types.Null, fault(classOverflow, "the seconds are out of the range or precision of timestamps")
+			return types.Null, fault("ArithmeticException", "the seconds are out of the range or precision of timestamps")
 		}
 		return types.IntDatum(r.Num().Int64()), nil
 	})

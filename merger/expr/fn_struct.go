@@ -206,11 +206,15 @@ func (c *compiler) element(k *call, rule elementRule) *node {
 	x := k.args[0]
 	switch {
 	case x.typ.Kind == Map && rule != elementGet:
-		return c.mapValue(k.pos, x, k.args[1], k.name)
+		t, ok := tightest(*x.typ.Key, k.args[1].typ)
+		if !ok {
+			return c.fail(k.pos, "DATATYPE_MISMATCH.MAP_FUNCTION_DIFF_TYPES", "the keys of %s are no %s", x.typ.sql(), k.args[1].typ.sql())
+		}
+		return c.mapValue(k.pos, c.castTo(x, mapOf(t, *x.typ.Elem)), k.args[1], k.name)
 	case x.typ.Kind != Array:
 		return c.mismatch(x.pos, k.name, 0, "an array or a map", x.typ)
 	}
-	if t := k.args[1].typ; !t.integral() && t.Kind != Void && rule != elementGet {
+	if t := k.args[1].typ; !t.integral() && rule != elementGet {
 		return c.mismatch(k.args[1].pos, k.name, 1, tInt.sql(), t)
 	}
 	i := c.want(k.args[1], tInt, k.name, 1)

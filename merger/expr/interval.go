@@ -58,7 +58,7 @@ func (c *compiler) intervalLit(e *sqlparse.IntervalLit) *node {
 		}
 		v, err := parseInterval(parts[0].Value, t)
 		if err != nil {
-			return bad("%v", err)
+			return c.fail(e.Pos, "_LEGACY_ERROR_TEMP_0063", "%v", err)
 		}
 		return c.lit(e.Pos, t, types.IntDatum(v))
 	}
@@ -88,7 +88,7 @@ func (c *compiler) unitInterval(pos sqlparse.Pos, parts []sqlparse.IntervalPart,
 		}
 		v, err := unitValue(p)
 		if err != nil {
-			return bad("%v", err)
+			return c.fail(pos, "_LEGACY_ERROR_TEMP_0026", "%v", err)
 		}
 		var ok bool
 		if sum, ok = addInt64(sum, v); !ok {

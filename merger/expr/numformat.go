@@ -57,16 +57,19 @@ func (f numberFormat) typ() Type { return decimalOf(f.digits()+len(f.frac), len(
 // write prints a value; what has too many digits becomes ###.
 func (f numberFormat) write(v *big.Int, scale int) string {
 	neg := v.Sign() < 0
+	overflow := false
 	if scale > len(f.frac) {
-		v = divRound(v, bigPow10(scale-len(f.frac)), halfUp)
+		by := bigPow10(scale - len(f.frac))
+		overflow = new(big.Int).Rem(v, by).Sign() != 0
+		v = divRound(v, by, toZero)
 	} else {
 		v = rescale(v, scale, len(f.frac))
 	}
 	whole, frac, _ := strings.Cut(strings.TrimPrefix(decimalText(v, len(f.frac)), "-"), ".")
-	if whole == "0" && !strings.HasSuffix(f.whole, "0") && f.whole != "9" {
+	if whole == "0" && !strings.HasSuffix(f.whole, "0") {
 		whole = ""
 	}
-	overflow := len(whole) > f.digits()
+	overflow = overflow || len(whole) > f.digits()
 	var b strings.Builder
 	at := len(whole) - f.digits()
 	zeros := false

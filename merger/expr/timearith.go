@@ -38,7 +38,20 @@ func (c *compiler) timeArith(pos sqlparse.Pos, op string, l, r *node) *node {
 		}
 		return c.scaleTime(pos, l, r, false)
 	case "/":
+		if l.typ.interval() && r.typ.interval() {
+			return c.mismatch(r.pos, "/", 1, "a number", r.typ)
+		}
 		return c.scaleTime(pos, l, r, true)
+	case "DIV":
+		if l.typ.interval() && l.typ.Kind == r.typ.Kind {
+			return strict(tLong, pos, []*node{l, r}, func(_ *Env, a []types.Datum) (types.Datum, error) {
+				if a[1].I == 0 {
+					return types.Null, fault("INTERVAL_DIVIDED_BY_ZERO", "an interval cannot be divided by one of no length")
+				}
+				v, err := intOp("DIV", tLong)(a[0].I, a[1].I)
+				return types.IntDatum(v), err
+			})
+		}
 	}
 	return nil
 }
@@ -56,6 +69,8 @@ func (c *compiler) addTime(pos sqlparse.Pos, l, r *node, sign int64) *node {
 	case lt.interval() && lt.Kind == rt.Kind:
 		t := Type{Kind: lt.Kind, From: min(lt.From, rt.From), To: max(lt.To, rt.To)}
 		return strict(t, pos, []*node{l, r}, func(_ *Env, a []types.Datum) (types.Datum, error) { return addIntervals(t, a[0].I, sign, a[1].I) })
+	case lt.interval() && rt.interval():
+		return c.mismatch(r.pos, "+", 1, lt.sql(), rt)
 	case lt.interval() || lt.Kind == Calendar:
 		return nil
 	case lt.Kind == Date && rt.Kind == DayTime && rt.From == UnitDay && rt.To == UnitDay:
@@ -68,9 +83,14 @@ func (c *compiler) addTime(pos sqlparse.Pos, l, r *node, sign int64) *node {
 		})
 	case lt.Kind == Date && rt.Kind == DayTime:
 		return c.addTime(pos, c.castTo(l, tStamp), r, sign)
-	case lt.Kind == Date && (rt.integral() && rt.Kind != BigInt || rt.Kind == Void):
+	case lt.Kind == Date && rt.Kind == Void:
+		if sign < 0 {
+			return newConst(pos, Type{Kind: DayTime, From: UnitDay, To: UnitDay}, types.Null)
+		}
+		return newConst(pos, tStamp, types.Null)
+	case lt.Kind == Date && rt.integral() && rt.Kind != BigInt:
 		return strict(tDate, pos, []*node{l, r}, func(_ *Env, a []types.Datum) (types.Datum, error) { return addDays(a[0].I, sign*a[1].I) })
-	case lt.Kind == Date && rt.Kind != Calendar && !rt.datetime():
+	case lt.Kind == Date && rt.Kind != Calendar && !rt.isStamp():
 		return c.mismatch(r.pos, "+", 1, "INT, SMALLINT or TINYINT", rt)
 	case lt.isStamp() && (rt.interval() || rt.Kind == Calendar), lt.Kind == Date && rt.Kind == Calendar:
 		return c.addToStamp(pos, l, r, sign)
@@ -172,7 +192,7 @@ func (c *compiler) stampDiff(pos sqlparse.Pos, l, r *node) *node {
 		if !ok1 {
 			l, b = r, a
 		}
-		return c.fail(pos, classDiffTypes, "- does not go with a timestamp and %s", b.typ.sql())
+		return c.mismatch(l.pos, "-", 0, t.sql(), b.typ)
 	}
 	return strict(tDayTime, pos, []*node{a, b}, func(env *Env, v []types.Datum) (types.Datum, error) {
 		if t.Kind == Timestamp {
