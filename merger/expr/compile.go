@@ -1,0 +1,229 @@
+package expr
+
+import (
+	"fmt"
+
+	"applier/merger/sqlparse"
+	"applier/storage/types"
+)
+
+// Expr is a compiled expression. It holds scratch memory: one goroutine uses it
+// at a time.
+type Expr struct {
+	node *node
+	f    frame
+}
+
+// Compile resolves an expression in a scope, checks its types and returns its
+// evaluator. The error is an *Error with Analysis set.
+func Compile(e sqlparse.Expr, scope *Scope) (*Expr, error) {
+	c := newCompiler(scope)
+	n := c.expr(e)
+	if c.err != nil {
+		return nil, c.err
+	}
+	return c.finish(n), nil
+}
+
+// CompileBool compiles a condition, which must be BOOLEAN.
+func CompileBool(e sqlparse.Expr, scope *Scope) (*Expr, error) {
+	x, err := Compile(e, scope)
+	if err != nil {
+		return nil, err
+	}
+	if x.node.typ.Kind != Boolean {
+		return nil, &Error{
+			Pos: e.Position(), Class: "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN", Analysis: true,
+			Message: "a condition must be BOOLEAN, not " + x.node.typ.sql(),
+		}
+	}
+	return x, nil
+}
+
+// Type returns the type of the expression's values.
+func (x *Expr) Type() Type { return x.node.typ }
+
+// Pos returns where the expression begins.
+func (x *Expr) Pos() sqlparse.Pos { return x.node.pos }
+
+// Name returns the name that the expression gives to a column or field made of
+// it, "" if it has none.
+func (x *Expr) Name() string { return x.node.name }
+
+// Constant returns the value if it is known without a row.
+func (x *Expr) Constant() (types.Datum, bool) { return x.node.value, x.node.constant }
+
+// Eval computes the value for a row. Bytes and lists of the result may alias the
+// row's. The error is an *Error.
+func (x *Expr) Eval(row Row) (types.Datum, error) {
+	x.f.row, x.f.made = row, 0
+	return x.node.eval(&x.f)
+}
+
+// EvalOuter is Eval for an expression of a sub-query: outer are the rows of the
+// queries around it, the nearest first.
+func (x *Expr) EvalOuter(row Row, outer []Row) (types.Datum, error) {
+	x.f.made = 0
+	x.f.setRows(row, outer)
+	return x.node.eval(&x.f)
+}
+
+// Test evaluates a condition: only TRUE is true, NULL is not.
+func (x *Expr) Test(row Row) (bool, error) {
+	d, err := x.Eval(row)
+	return !d.Null && d.I != 0, err
+}
+
+// compiler turns a syntax tree into nodes. The first error sticks; after it
+// everything is NULL.
+type compiler struct {
+	scope  *Scope
+	env    *Env
+	err    error
+	lambda []variable
+	vars   int
+}
+
+func newCompiler(scope *Scope) *compiler {
+	if scope == nil {
+		scope = &Scope{}
+	}
+	return &compiler{scope: scope, env: scope.Env}
+}
+
+func (c *compiler) finish(n *node) *Expr {
+	return &Expr{node: n, f: frame{env: c.env, vars: make([]types.Datum, c.vars)}}
+}
+
+// fail keeps the first error and returns a node that stands for anything.
+func (c *compiler) fail(pos sqlparse.Pos, class, format string, args ...any) *node {
+	return c.failWith(&Error{Pos: pos, Class: class, Message: fmt.Sprintf(format, args...), Analysis: true})
+}
+
+func (c *compiler) failWith(err error) *node {
+	if c.err == nil {
+		c.err = err
+	}
+	return newConst(sqlparse.Pos{}, tVoid, types.Null)
+}
+
+// expr compiles any expression.
+func (c *compiler) expr(e sqlparse.Expr) *node {
+	if c.err != nil {
+		return c.failWith(c.err)
+	}
+	if c.scope.Rewrite != nil {
+		col, ok, err := c.scope.Rewrite(e)
+		if err != nil {
+			return c.failWith(err)
+		}
+		if ok {
+			return columnNode(col, e.Position(), 0)
+		}
+	}
+	switch e := e.(type) {
+	case *sqlparse.NullLit:
+		n := newConst(e.Pos, tVoid, types.Null)
+		n.literal = true
+		return n
+	case *sqlparse.BoolLit:
+		return c.lit(e.Pos, tBool, types.BoolDatum(e.Value))
+	case *sqlparse.NumberLit:
+		return c.number(e)
+	case *sqlparse.StringLit:
+		return c.lit(e.Pos, tString, types.StringDatum(e.Value))
+	case *sqlparse.BytesLit:
+		return c.lit(e.Pos, tBinary, types.BytesDatum(e.Value))
+	case *sqlparse.TypedLit:
+		return c.typedLit(e)
+	case *sqlparse.IntervalLit:
+		return c.intervalLit(e)
+	case *sqlparse.ColumnRef:
+		return c.column(e)
+	case *sqlparse.Unary:
+		return c.unary(e)
+	case *sqlparse.Binary:
+		return c.binary(e)
+	case *sqlparse.Call:
+		return c.call(e)
+	case *sqlparse.Cast:
+		return c.cast(e)
+	}
+	return c.predicate(e)
+}
+
+// predicate compiles what is true or false, and CASE.
+func (c *compiler) predicate(e sqlparse.Expr) *node {
+	switch e := e.(type) {
+	case *sqlparse.Logic:
+		return c.logic(e)
+	case *sqlparse.IsNull:
+		return isNullNode(e.Pos, c.expr(e.X), e.Not)
+	case *sqlparse.IsTruth:
+		return c.isTruth(e)
+	case *sqlparse.IsDistinct:
+		n := c.comparison(e.Pos, "<=>", c.expr(e.L), c.expr(e.R))
+		if e.Not {
+			return n
+		}
+		return notNode(n)
+	case *sqlparse.Between:
+		return c.between(e)
+	case *sqlparse.InList:
+		return c.inList(e)
+	case *sqlparse.InQuery:
+		return c.inQuery(e)
+	case *sqlparse.Exists:
+		return c.exists(e)
+	case *sqlparse.ScalarQuery:
+		return c.scalarQuery(e)
+	case *sqlparse.Like:
+		return c.like(e)
+	case *sqlparse.LikeAny:
+		return c.likeAny(e)
+	case *sqlparse.Case:
+		return c.caseWhen(e)
+	}
+	return c.form(e)
+}
+
+// form compiles the expressions that are functions with words between their
+// arguments, and refuses those that have no place in a value.
+func (c *compiler) form(e sqlparse.Expr) *node {
+	pos := e.Position()
+	switch e := e.(type) {
+	case *sqlparse.Index:
+		return c.index(e)
+	case *sqlparse.FieldRef:
+		return c.field(c.expr(e.X), e.Name.Pos, e.Name.Name)
+	case *sqlparse.Extract:
+		return c.extract(pos, e.Field, c.expr(e.X))
+	case *sqlparse.Trim:
+		return c.trim(e)
+	case *sqlparse.Overlay:
+		args := []*node{c.expr(e.X), c.expr(e.With), c.expr(e.Start)}
+		if e.Length != nil {
+			args = append(args, c.expr(e.Length))
+		}
+		return c.apply(pos, "overlay", args)
+	case *sqlparse.TimeUnitCall:
+		return c.timeUnit(e)
+	case *sqlparse.Row:
+		return c.rowValue(pos, e.Items)
+	case *sqlparse.Aliased:
+		n := *c.expr(e.X)
+		n.name = e.Alias.Name
+		return &n
+	case *sqlparse.Collate:
+		return c.collate(e)
+	case *sqlparse.DefaultExpr:
+		return c.fail(pos, "DEFAULT_PLACEMENT_INVALID", "DEFAULT stands only for a whole value in INSERT, UPDATE and MERGE")
+	case *sqlparse.Star:
+		return c.fail(pos, "INVALID_USAGE_OF_STAR_OR_REGEX", "* is no value: name the columns")
+	case *sqlparse.Lambda:
+		return c.fail(pos, "INVALID_LAMBDA_FUNCTION_CALL.PARAMETER_DOES_NOT_ACCEPT_LAMBDA_FUNCTION", "a lambda function is no value")
+	case *sqlparse.NamedArg:
+		return c.fail(pos, "NAMED_PARAMETERS_NOT_SUPPORTED", "this function does not take arguments by name")
+	}
+	return c.fail(pos, sqlparse.ClassUnsupported, "%T is not supported here", e)
+}
