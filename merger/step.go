@@ -346,6 +346,8 @@ func (s State) waited() (State, []Effect) {
 		return s.recover()
 	case s.After == PhaseLook:
 		s.Attempt++
+	case s.After == PhasePublish && !s.Owned:
+		return s.begin(PhaseSlot) // not ours to try again; what became of it may be known now
 	}
 	return s.begin(s.After)
 }

@@ -296,6 +296,7 @@ func TestStep_Decisions(t *testing.T) {
 		{"… another's: the keys are looked up again", with(attempt, Published{PublishExists}, Slot{SlotOther}), "look waiting batch{t/0[10,20)}", "note:lost_race Discard Look"},
 		{"… nobody's: the same bytes once more", with(attempt, Published{PublishUnknown}, Slot{SlotAbsent}, Waited{}), "publish waiting batch{t/0[10,20)} in-flight", "Publish"},
 		{"… nobody's, and the table is not ours: let it be", with(attempt, Revoked{}, Published{PublishUnknown}, Slot{SlotAbsent}), "standby not-owned", "note:unknown_absent Drop"},
+		{"… nobody's, and the table is taken from us in between: look once more and let it be", with(attempt, Published{PublishUnknown}, Slot{SlotAbsent}, Revoked{}, Waited{}), "slot waiting batch{t/0[10,20)} in-flight not-owned", "ReadSlot"},
 		{"revoked before the publish", upTo(BatchReady{batch}, sound(10, 2), Synced{}, Planned{}, Written{Txn: "x"}, Revoked{}, Stilled{Same: true}), "standby not-owned", "Drop"},
 		{"revoked during the publish: its outcome first", with(attempt, Revoked{}, Published{PublishWon}), "after waiting batch{t/0[10,20)} not-owned", "ReadBack"},
 		{"… acknowledged, then at rest", with(attempt, Revoked{}, Published{PublishWon}, ReadBacked{BackSound}, Hinted{}, Acked{}), "standby not-owned", "note:committed"},
