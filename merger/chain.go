@@ -149,7 +149,8 @@ type walk struct {
 }
 
 // follow walks back from the latest snapshot to the newest record of ours and
-// checks every link it passes, plus the one below the record.
+// checks every link it passes, plus the one below the record. With a halt it
+// returns what it has seen so far.
 func (c *chain) follow(ctx context.Context, latest, earliest int64) (*walk, *Halt, error) {
 	w := &walk{earliest: earliest}
 	if latest == 0 {
@@ -173,12 +174,14 @@ func (c *chain) follow(ctx context.Context, latest, earliest int64) (*walk, *Hal
 			}
 		}
 		below, halt, err := c.below(ctx, l, earliest)
-		if err != nil || halt != nil {
-			return nil, halt, err
+		if err != nil {
+			return nil, nil, err
 		}
 		if l.own != nil {
 			w.record = l
-			return w, nil, nil
+		}
+		if l.own != nil || halt != nil {
+			return w, halt, nil
 		}
 		w.foreign = append(w.foreign, l)
 		if below == nil {

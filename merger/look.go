@@ -29,8 +29,11 @@ func (a *Applier) look(ctx context.Context, e Look) (Event, error) {
 		return Looked{Problem: halt}, err
 	}
 	w, halt, err := a.walk(ctx, e)
-	if halt != nil || err != nil {
-		return Looked{Problem: halt}, err
+	if err != nil {
+		return nil, err
+	}
+	if halt != nil {
+		return w.broken(halt), nil
 	}
 	l := Looked{KnownIntact: a.intact(ctx, e.Known, w)}
 	a.earliest = w.earliest
@@ -46,6 +49,20 @@ func (a *Applier) look(ctx context.Context, e Look) (Event, error) {
 	l.Stale = a.stale(w)
 	l.Marker, l.Pinned = a.marks(ctx, l.RecordAt)
 	return l, nil
+}
+
+// broken is what can be said of a chain that does not hold: enough for a command
+// that states where the table stands.
+func (w *walk) broken(halt *Halt) Looked {
+	l := Looked{Problem: halt, KnownIntact: true}
+	if w == nil || w.latest == nil {
+		return l
+	}
+	l.Latest = w.latest.ref
+	if w.record != nil {
+		l.Record, l.RecordAt = w.record.own, w.record.ref
+	}
+	return l
 }
 
 // walk finds the latest snapshot and follows the chain. A full walk lists the

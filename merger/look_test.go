@@ -585,3 +585,24 @@ func TestLook_ARollbackUnderForeignCommitsIsNotHiddenByMemory(t *testing.T) {
 	require.EqualValues(t, 1, r.resumed[r.parts[0]].Next, "record 1 was rolled back and is read again")
 	require.Equal(t, []string{"k=1 v=a", "k=8 v=x", "k=9 v=x"}, r.rows())
 }
+
+// Found by the simulation: the statement took the table for empty, and was
+// published as snapshot 1 where that had expired, or tried so for ever.
+func TestCommit_AStatementOnABrokenChainStandsOnTheLatestSnapshot(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	r := committed3(t, rigOptions{})
+	defer r.close()
+	r.edit(2, func(m map[string]any) { m["uuid"] = "another" })
+	require.NoError(t, r.disk.Delete(ctx, r.table.Paths().Snapshot(1)))
+	a, err := New(ctx, r.set, Deps{Name: "db.t", Table: r.table, Source: NoSource{}, Observer: rigObserver{r}})
+	require.NoError(t, err)
+	id, err := a.Commit(ctx, OperatorCommit{Op: "set", Next: change.Positions{r.parts[0]: {Next: 2, Epoch: -1}}, Topics: map[string]string{rigTopic: "id"}, Cluster: "cluster"})
+	require.NoError(t, err)
+	require.EqualValues(t, 4, id)
+	own, _, err := FindRecords(ctx, r.table, "p")
+	require.NoError(t, err)
+	require.EqualValues(t, 4, own.Record.Seq, "it follows the record that is there")
+	r.post(Tick{})
+	require.Equal(t, PhaseIdle, r.a.state.Phase, "%v", r.a.state.Halt)
+}

@@ -123,7 +123,10 @@ func (w *world) observe() {
 			w.fail("I9", "hole above snapshot %d in %v", below, ids)
 		}
 	}
-	for _, id := range ids {
+	for n, id := range ids {
+		if w.seen[id] != "" && n < len(ids)-8 {
+			continue // nobody overwrites so far back
+		}
 		raw, err := w.disk.Get(ctx, w.paths().Snapshot(id))
 		if err != nil {
 			w.fail("I9", "reading snapshot %d: %v", id, err)

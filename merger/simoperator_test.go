@@ -152,6 +152,11 @@ func (w *world) rollbackAsLatest() {
 		return
 	}
 	w.foreign[c.Snapshot.UUID] = func(s *simState) { *s = *content.clone() }
+	own, _, err := RecordIn(target.Properties, "p")
+	if err != nil || own == nil && len(ch.Add)+len(ch.Delete) == 0 && sameIndex(target, st.Snapshot) {
+		// It changes nothing and names no positions: those that are there still hold.
+		w.foreign[c.Snapshot.UUID] = func(*simState) {}
+	}
 	if err := w.javaTable.Publish(ctx, c); err != nil {
 		return
 	}

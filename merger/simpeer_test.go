@@ -441,6 +441,7 @@ func (w *world) expire() {
 	for _, id := range ids {
 		if id < end {
 			_ = w.disk.Delete(ctx, w.paths().Snapshot(id))
+			w.expired[w.seen[id]] = true
 			w.meet("expired")
 			w.causes["expired"] = true
 		}

@@ -357,7 +357,7 @@ func (s State) looked(l Looked) (State, []Effect) {
 	if s.abandoned() {
 		return s.settle()
 	}
-	if l.Problem != nil && !s.overrides(l.Problem.Code) {
+	if l.Problem != nil && (!s.overrides(l.Problem.Code) || l.Latest.ID == 0) {
 		return s.halt(*l.Problem)
 	}
 	if s.Phase == PhaseRecover {
@@ -386,7 +386,8 @@ func (s State) looked(l Looked) (State, []Effect) {
 // the group, for the fence protects it like any other.
 func (s State) operatorBatch() bool { return s.Batch != nil && s.Batch.operator() }
 
-// overrides: a command that states positions is the answer to these codes.
+// overrides: a command that states positions is the answer to these codes, if the
+// snapshot is known that it is to follow.
 func (s State) overrides(c Code) bool {
 	if !s.operatorBatch() {
 		return false
@@ -410,7 +411,7 @@ func (s State) fence(l Looked) (Notice, bool) {
 		return NoticeFenced, true
 	}
 	pos, err := l.Record.Positions()
-	if err != nil || !pos.SameNext(s.Batch.Start) {
+	if err != nil || !pos.SameNext(s.Batch.Start) || !s.sameTopics(l.Record) {
 		return NoticeFenced, true
 	}
 	if l.Record.Epoch > s.Epoch {
@@ -418,6 +419,10 @@ func (s State) fence(l Looked) (Notice, bool) {
 	}
 	return "", false
 }
+
+// sameTopics reports whether a record's positions are of the topics that are read:
+// in a topic created anew the same numbers mean other records.
+func (s State) sameTopics(r *Record) bool { return maps.Equal(r.TopicIDs(), s.Topics) }
 
 // adoptRecord takes what the next record builds on from the newest one.
 func (s *State) adoptRecord(l Looked) {
@@ -469,7 +474,7 @@ func (s State) idleLooked(l Looked) (State, []Effect) {
 	if err != nil {
 		return s.halt(Halt{CodeVersion, err.Error()})
 	}
-	if !pos.SameNext(s.Positions) || l.Record.Epoch > s.Epoch {
+	if !pos.SameNext(s.Positions) || !s.sameTopics(l.Record) || l.Record.Epoch > s.Epoch {
 		n := NoticeMovedOn
 		if movedBack(pos, s.Positions) {
 			n = NoticeMovedBack
