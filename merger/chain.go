@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"applier/storage/mutant"
 	"applier/storage/objstore"
 	"applier/storage/paimon"
 )
@@ -204,7 +205,7 @@ func (c *chain) below(ctx context.Context, l *link, earliest int64) (*link, *Hal
 	if err != nil {
 		return nil, nil, err
 	}
-	if l.own != nil && !l.copied() && l.own.Base != b.ref.Ident {
+	if l.own != nil && !l.copied() && l.own.Base != b.ref.Ident && !mutant.On(mutant.BaseLink) {
 		// Perhaps it is what we remember that is old.
 		if b, err = c.fresh(ctx, l.ref.ID-1); err != nil {
 			return nil, nil, err

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"applier/storage/mutant"
 	"applier/storage/objstore"
 	"applier/storage/paimon"
 	"applier/storage/paimon/manifest"
@@ -119,21 +120,23 @@ func (a *Applier) checkTable(ctx context.Context) (*Halt, error) {
 	if err != nil {
 		return nil, err
 	}
-	if id := Identity(a.name, first); id != a.identity {
+	if id := Identity(a.name, first); id != a.identity && !mutant.On(mutant.TableIdentity) {
 		return &Halt{CodeReplaced, fmt.Sprintf("table %s has another first schema than when the pipeline started", a.name)}, nil
 	}
 	ids, err := paimon.ListSchemaIDs(ctx, b, p)
 	if err != nil {
 		return nil, err
 	}
-	if len(ids) == 0 || ids[len(ids)-1] == a.table.Schema().ID {
+	if len(ids) == 0 || ids[len(ids)-1] == a.table.Schema().ID || mutant.On(mutant.SchemaCheck) {
 		return nil, nil
 	}
 	s, err := paimon.LatestSchema(ctx, b, p)
 	if err != nil {
 		return nil, err
 	}
-	if err := paimon.Refuse(s, paimon.Write); err != nil {
+	if err := paimon.Refuse(s, paimon.Write); err != nil && mutant.On(mutant.OptionsCheck) {
+		return nil, nil
+	} else if err != nil {
 		return &Halt{CodeOptions, err.Error()}, nil
 	}
 	return &Halt{CodeSchema, fmt.Sprintf("the schema of table %s is number %d now, the pipeline started with %d; restart it to use the new one",
@@ -171,6 +174,9 @@ func (a *Applier) judge(ctx context.Context, w *walk) (*Halt, error) {
 // are an index manifest that is that of an older snapshot and not of the
 // predecessor, or exactly the content of a snapshot below our newest record.
 func (a *Applier) rolledBack(ctx context.Context, w *walk) (*Halt, error) {
+	if mutant.On(mutant.RollbackSign) {
+		return nil, nil
+	}
 	for _, l := range w.foreign {
 		if l.snap.CommitKind != paimon.CommitOverwrite || l.ref.ID <= w.earliest+1 {
 			continue
@@ -284,7 +290,7 @@ func (a *Applier) still(ctx context.Context, e Still) (Event, error) {
 	}
 	_, err = a.table.Bucket().Stat(ctx, a.table.Paths().Snapshot(e.Base.ID+1))
 	if errors.Is(err, objstore.ErrNotExist) {
-		return Stilled{Same: a.src.Owned() || a.batchOp() != ""}, nil
+		return Stilled{Same: a.src.Owned() || a.batchOp() != "" || mutant.On(mutant.DropOnRevoke)}, nil
 	}
 	return Stilled{}, err
 }
@@ -317,6 +323,9 @@ func (a *Applier) readSlot(ctx context.Context, e ReadSlot) Event {
 	}
 	// It is there, but the sync behind its link may have failed: only a synced
 	// name is a commit that may be acknowledged.
+	if mutant.On(mutant.SyncFound) {
+		return Slot{SlotOurs}
+	}
 	if err := a.table.Bucket().Sync(ctx, a.table.Paths().Snapshot(e.Target)); err != nil {
 		a.set.Log.Warn("our snapshot is there, but cannot be made durable", "snapshot", e.Target, "err", err)
 		return Slot{SlotUnreadable}
@@ -326,6 +335,9 @@ func (a *Applier) readSlot(ctx context.Context, e ReadSlot) Event {
 
 // readBack is step 13: our snapshot is there, and so is what it stands on.
 func (a *Applier) readBack(ctx context.Context, e ReadBack) (Event, error) {
+	if mutant.On(mutant.ReadBack) {
+		return ReadBacked{BackSound}, nil
+	}
 	l, err := a.chain.fresh(ctx, e.Target)
 	if errors.Is(err, objstore.ErrNotExist) {
 		expired, err := a.expired(ctx, e.Target)

@@ -606,3 +606,20 @@ func TestCommit_AStatementOnABrokenChainStandsOnTheLatestSnapshot(t *testing.T) 
 	r.post(Tick{})
 	require.Equal(t, PhaseIdle, r.a.state.Phase, "%v", r.a.state.Halt)
 }
+
+// Found by the simulation: what is remembered of a snapshot that has expired since
+// was to be made durable, for ever.
+func TestSecure_PassesOverSnapshotsThatExpired(t *testing.T) {
+	ctx := context.Background()
+	r := committed3(t, rigOptions{})
+	defer r.close()
+	r.foreign(kvRow(8, "x"))
+	r.foreign(kvRow(9, "x"))
+	r.post(Tick{}) // looks, and remembers
+	top, err := r.a.chain.at(ctx, 5)
+	require.NoError(t, err)
+	for id := int64(1); id <= 4; id++ {
+		require.NoError(t, r.disk.Delete(ctx, r.table.Paths().Snapshot(id)))
+	}
+	require.NoError(t, r.a.view.secure(ctx, top))
+}

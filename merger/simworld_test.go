@@ -158,6 +158,7 @@ func newWorld(o simOptions) *world {
 	if err := w.createTable(w.disk); err != nil {
 		panic(err)
 	}
+	w.disk = w.disk.Crash(nil, 1) // the table is there for long
 	if err := w.openTables(); err != nil {
 		panic(err)
 	}
@@ -259,7 +260,9 @@ func (w *world) run() {
 		w.act()
 		w.observe()
 	}
-	w.heal()
+	if w.failure == "" {
+		w.heal()
+	}
 	for limit := w.steps + healSteps; w.steps < limit && w.failure == "" && !w.done(); w.steps++ {
 		w.seedStep(w.steps)
 		w.now = w.now.Add(100 * time.Millisecond)

@@ -9,6 +9,7 @@ import (
 	"applier/ingest/change"
 	"applier/merger/keyindex"
 	"applier/storage/failpoint"
+	"applier/storage/mutant"
 	"applier/storage/objstore"
 	"applier/storage/paimon"
 	"applier/storage/types"
@@ -283,7 +284,7 @@ func (a *Applier) vectorFiles(at *attempt, base *paimon.State, ch *paimon.Change
 			return &Halt{CodeMismatch, fmt.Sprintf("the index names a data file (segment %d) that is not live", seg)}
 		}
 		m := roaring.New()
-		if f.vector != nil {
+		if f.vector != nil && !mutant.On(mutant.UnionVectors) {
 			m = f.vector.Clone()
 		}
 		before := m.GetCardinality()
@@ -322,6 +323,9 @@ func (a *Applier) vectorFiles(at *attempt, base *paimon.State, ch *paimon.Change
 // changed one.
 func (a *Applier) unchanged(k paimon.FileKey) (*roaring.Bitmap, error) {
 	f := a.view.files[k]
+	if mutant.On(mutant.SiblingVectors) {
+		return roaring.New(), nil
+	}
 	if f == nil || f.vector == nil {
 		return nil, &Halt{CodeCorrupt, fmt.Sprintf("an index file holds a deletion vector of data file %s, which is not live", k.Name)}
 	}
