@@ -503,8 +503,8 @@ func (s State) idleLooked(l Looked) (State, []Effect) {
 }
 
 func movedBack(now, before change.Positions) bool {
-	for p, v := range before {
-		if now[p].Next < v.Next {
+	for _, p := range before.Sorted() {
+		if now[p].Next < before[p].Next {
 			return true
 		}
 	}
