@@ -90,11 +90,10 @@ func (a *Applier) walk(ctx context.Context, e Look) (*walk, *Halt, error) {
 	if err := paimon.CheckContiguous(ids); err != nil {
 		return nil, &Halt{CodeHole, err.Error()}, nil
 	}
+	a.chain.forget(0) // a full look trusts no memory
 	if len(ids) == 0 {
-		a.chain.forget(0)
 		return &walk{}, nil, nil
 	}
-	a.chain.forget(ids[len(ids)-1] + 1)
 	return a.chain.follow(ctx, ids[len(ids)-1], ids[0])
 }
 

@@ -230,7 +230,7 @@ func (w *world) baseOf(s *paimon.Snapshot, r *Record, ident string) *simState {
 			break
 		}
 		since, broken := w.broken[below]
-		if w.seen[id-1] == "" {
+		if below := w.seen[id-1]; below == "" || w.expired[below] {
 			broken = false // what it stood on has expired: nobody can tell
 		}
 		if at, known := w.looked[ident]; broken && known && since < at && r.Op != "set" && r.Op != "skip" {

@@ -341,7 +341,8 @@ func (w *world) buildPeer(ctx context.Context, p *peerPlan, st *paimon.State) (e
 }
 
 // peerClobbers is a writer that checks that a name is free and then renames over
-// it, with time in between.
+// it, with time in between, but not so much that the next snapshot is there: what is
+// overwritten below ours only a full look finds.
 func (w *world) peerClobbers() {
 	ctx := context.Background()
 	if len(w.peers) == 0 || w.peers[0].built == nil {
@@ -354,7 +355,7 @@ func (w *world) peerClobbers() {
 	w.peers = w.peers[1:]
 	id := p.built.Snapshot.ID
 	ids, err := w.ids()
-	if err != nil || len(ids) == 0 || ids[len(ids)-1] < id-1 || ids[len(ids)-1] > id+1 || w.seen[id-1] != p.base {
+	if err != nil || len(ids) == 0 || ids[len(ids)-1] < id-1 || ids[len(ids)-1] > id || w.seen[id-1] != p.base {
 		return
 	}
 	if w.seen[id] != "" {
