@@ -3,7 +3,6 @@ package ingest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -309,22 +308,10 @@ func (c *Consumer) Resume(ctx context.Context, pos change.Positions, ids map[str
 	}
 }
 
-// missing finds partitions that the group did not give us: then somebody else
-// reads a part of the table.
 func (c *Consumer) missing(pos change.Positions, added []change.Partition) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for p := range pos {
-		if !c.assigned[p] {
-			return problem("K-PARTIAL", "partition %s is not assigned to this instance", p)
-		}
-	}
-	for _, p := range added {
-		if !c.assigned[p] {
-			return fmt.Errorf("partition %s is new and not assigned yet", p)
-		}
-	}
-	return nil
+	return Unassigned(pos, added, c.assigned)
 }
 
 func (c *Consumer) seek(pos change.Positions, added []change.Partition, starts, ends map[change.Partition]int64, generation uint64) {

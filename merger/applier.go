@@ -14,6 +14,7 @@ import (
 	"applier/ingest/change"
 
 	"applier/storage/failpoint"
+	"applier/storage/mutant"
 	"applier/storage/objstore"
 	"applier/storage/paimon"
 	"applier/storage/types"
@@ -483,7 +484,7 @@ func (a *Applier) step(ev Event) {
 		case Drop:
 			a.release(e.Batch)
 		case Discard:
-			a.attempt, a.planned = nil, nil
+			a.discard()
 		case Mark:
 			a.mark(e.At)
 		case Halted:
@@ -503,6 +504,20 @@ func (a *Applier) step(ev Event) {
 		a.src.Stop()
 	}
 	a.publish()
+}
+
+// discard forgets what an attempt planned. Its files stay: that it failed is not
+// known before the name it asked for is somebody else's for good.
+func (a *Applier) discard() {
+	if mutant.On(mutant.NeverDelete) && a.attempt != nil {
+		for _, f := range a.attempt.files {
+			_ = a.table.Bucket().Delete(context.Background(), f.Object.Key)
+		}
+	}
+	a.attempt = nil
+	if !mutant.On(mutant.LookupAgain) {
+		a.planned = nil
+	}
 }
 
 // release gives the batch behind info back, if it is the one in hand.
@@ -662,6 +677,9 @@ func (a *Applier) sync(ctx context.Context, e Sync) error {
 }
 
 func (a *Applier) doPlan(ctx context.Context, e Plan) (Event, error) {
+	if mutant.On(mutant.LookupAgain) && a.planned != nil {
+		return Planned{}, nil
+	}
 	a.planned = nil
 	if e.Batch.Op != "" {
 		return Planned{}, nil

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"applier/storage/mutant"
 	"applier/storage/objstore"
 	"applier/storage/paimon"
 )
@@ -17,7 +18,15 @@ type link struct {
 	snap   *paimon.Snapshot
 	own    *Record
 	others map[string]*Record
+	// restores is the older snapshot whose content this one has, 0 for none; nil:
+	// nobody has looked yet.
+	restores *int64
 }
+
+// copied reports whether the record was written for another snapshot: a rollback
+// that adds a snapshot takes the properties of its target along. It says where the
+// content stands, but not what the snapshot was built on.
+func (l *link) copied() bool { return l.own != nil && l.own.Txn != l.ref.Ident }
 
 // chain reads snapshots and remembers those it has seen. Ids are re-used after
 // a rollback, so what is remembered counts only as long as the file is the same:
@@ -44,8 +53,19 @@ func identify(s *paimon.Snapshot, raw []byte) string {
 	return "sha256:" + hex.EncodeToString(h[:16])
 }
 
-// fresh reads a snapshot from the store; objstore.ErrNotExist if it is not there.
+// fresh reads a snapshot from the store, and remembers it; objstore.ErrNotExist if
+// it is not there.
 func (c *chain) fresh(ctx context.Context, id int64) (*link, error) {
+	l, err := c.read(ctx, id)
+	if err == nil && c.seen[id] != l {
+		c.remember(l)
+	}
+	return l, err
+}
+
+// read reads a snapshot from the store; it returns what is remembered of it if
+// that is the same.
+func (c *chain) read(ctx context.Context, id int64) (*link, error) {
 	key := c.paths.Snapshot(id)
 	raw, err := c.bucket.Get(ctx, key)
 	if err != nil {
@@ -62,8 +82,26 @@ func (c *chain) fresh(ctx context.Context, id int64) (*link, error) {
 	if old := c.seen[id]; old != nil && old.ref == l.ref {
 		return old, nil
 	}
-	c.remember(l)
 	return l, nil
+}
+
+// doubt forgets everything if the newest snapshot that is remembered is not there
+// any more, or is another one: ids are used again after a rollback, and what was
+// below may be others too. A rollback removes from the top, so what is below one
+// that is there still stands as well.
+func (c *chain) doubt(ctx context.Context) error {
+	old := c.seen[c.top]
+	if old == nil {
+		c.forget(0)
+		return nil
+	}
+	l, err := c.read(ctx, c.top)
+	switch {
+	case errors.Is(err, objstore.ErrNotExist), err == nil && l != old:
+		c.forget(0)
+		return nil
+	}
+	return err
 }
 
 // chainMemory is how many snapshots below the newest one are remembered.
@@ -112,11 +150,15 @@ type walk struct {
 }
 
 // follow walks back from the latest snapshot to the newest record of ours and
-// checks every link it passes, plus the one below the record.
+// checks every link it passes, plus the one below the record. With a halt it
+// returns what it has seen so far.
 func (c *chain) follow(ctx context.Context, latest, earliest int64) (*walk, *Halt, error) {
 	w := &walk{earliest: earliest}
 	if latest == 0 {
 		return w, nil, nil
+	}
+	if err := c.doubt(ctx); err != nil {
+		return nil, nil, err
 	}
 	top, err := c.fresh(ctx, latest)
 	if err != nil {
@@ -133,12 +175,14 @@ func (c *chain) follow(ctx context.Context, latest, earliest int64) (*walk, *Hal
 			}
 		}
 		below, halt, err := c.below(ctx, l, earliest)
-		if err != nil || halt != nil {
-			return nil, halt, err
+		if err != nil {
+			return nil, nil, err
 		}
 		if l.own != nil {
 			w.record = l
-			return w, nil, nil
+		}
+		if l.own != nil || halt != nil {
+			return w, halt, nil
 		}
 		w.foreign = append(w.foreign, l)
 		if below == nil {
@@ -149,7 +193,7 @@ func (c *chain) follow(ctx context.Context, latest, earliest int64) (*walk, *Hal
 }
 
 // below returns the snapshot before l, nil if it has expired, and checks that l
-// really stands on it if l is ours.
+// really stands on it if l is ours, and not a copy.
 func (c *chain) below(ctx context.Context, l *link, earliest int64) (*link, *Halt, error) {
 	if l.ref.ID <= earliest {
 		return nil, nil, nil
@@ -161,7 +205,7 @@ func (c *chain) below(ctx context.Context, l *link, earliest int64) (*link, *Hal
 	if err != nil {
 		return nil, nil, err
 	}
-	if l.own != nil && l.own.Base != b.ref.Ident {
+	if l.own != nil && !l.copied() && l.own.Base != b.ref.Ident && !mutant.On(mutant.BaseLink) {
 		// Perhaps it is what we remember that is old.
 		if b, err = c.fresh(ctx, l.ref.ID-1); err != nil {
 			return nil, nil, err

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"slices"
 
+	"applier/storage/mutant"
 	"applier/storage/objstore"
 	"applier/storage/paimon"
+	"applier/storage/paimon/manifest"
 )
 
 // Identity names a table: its full name and its first schema file. A table that
@@ -28,8 +30,11 @@ func (a *Applier) look(ctx context.Context, e Look) (Event, error) {
 		return Looked{Problem: halt}, err
 	}
 	w, halt, err := a.walk(ctx, e)
-	if halt != nil || err != nil {
-		return Looked{Problem: halt}, err
+	if err != nil {
+		return nil, err
+	}
+	if halt != nil {
+		return w.broken(halt), nil
 	}
 	l := Looked{KnownIntact: a.intact(ctx, e.Known, w)}
 	a.earliest = w.earliest
@@ -39,12 +44,26 @@ func (a *Applier) look(ctx context.Context, e Look) (Event, error) {
 	if w.record != nil {
 		l.Record, l.RecordAt = w.record.own, w.record.ref
 	}
-	if l.Problem = a.judge(ctx, w); l.Problem != nil {
-		return l, nil
+	if l.Problem, err = a.judge(ctx, w); l.Problem != nil || err != nil {
+		return l, err
 	}
 	l.Stale = a.stale(w)
 	l.Marker, l.Pinned = a.marks(ctx, l.RecordAt)
 	return l, nil
+}
+
+// broken is what can be said of a chain that does not hold: enough for a command
+// that states where the table stands.
+func (w *walk) broken(halt *Halt) Looked {
+	l := Looked{Problem: halt, KnownIntact: true}
+	if w == nil || w.latest == nil {
+		return l
+	}
+	l.Latest = w.latest.ref
+	if w.record != nil {
+		l.Record, l.RecordAt = w.record.own, w.record.ref
+	}
+	return l
 }
 
 // walk finds the latest snapshot and follows the chain. A full walk lists the
@@ -71,11 +90,10 @@ func (a *Applier) walk(ctx context.Context, e Look) (*walk, *Halt, error) {
 	if err := paimon.CheckContiguous(ids); err != nil {
 		return nil, &Halt{CodeHole, err.Error()}, nil
 	}
+	a.chain.forget(0) // a full look trusts no memory
 	if len(ids) == 0 {
-		a.chain.forget(0)
 		return &walk{}, nil, nil
 	}
-	a.chain.forget(ids[len(ids)-1] + 1)
 	return a.chain.follow(ctx, ids[len(ids)-1], ids[0])
 }
 
@@ -101,21 +119,23 @@ func (a *Applier) checkTable(ctx context.Context) (*Halt, error) {
 	if err != nil {
 		return nil, err
 	}
-	if id := Identity(a.name, first); id != a.identity {
+	if id := Identity(a.name, first); id != a.identity && !mutant.On(mutant.TableIdentity) {
 		return &Halt{CodeReplaced, fmt.Sprintf("table %s has another first schema than when the pipeline started", a.name)}, nil
 	}
 	ids, err := paimon.ListSchemaIDs(ctx, b, p)
 	if err != nil {
 		return nil, err
 	}
-	if len(ids) == 0 || ids[len(ids)-1] == a.table.Schema().ID {
+	if len(ids) == 0 || ids[len(ids)-1] == a.table.Schema().ID || mutant.On(mutant.SchemaCheck) {
 		return nil, nil
 	}
 	s, err := paimon.LatestSchema(ctx, b, p)
 	if err != nil {
 		return nil, err
 	}
-	if err := paimon.Refuse(s, paimon.Write); err != nil {
+	if err := paimon.Refuse(s, paimon.Write); err != nil && mutant.On(mutant.OptionsCheck) {
+		return nil, nil
+	} else if err != nil {
 		return &Halt{CodeOptions, err.Error()}, nil
 	}
 	return &Halt{CodeSchema, fmt.Sprintf("the schema of table %s is number %d now, the pipeline started with %d; restart it to use the new one",
@@ -123,56 +143,131 @@ func (a *Applier) checkTable(ctx context.Context) (*Halt, error) {
 }
 
 // judge finds what in the chain forbids going on.
-func (a *Applier) judge(ctx context.Context, w *walk) *Halt {
+func (a *Applier) judge(ctx context.Context, w *walk) (*Halt, error) {
 	for _, id := range sortedKeys(w.others) {
 		r := w.others[id]
 		for _, t := range a.set.Topics {
 			if _, shared := r.Topics[t]; shared && w.record == nil {
-				return &Halt{CodeSecondGroup, fmt.Sprintf("pipeline id %q has committed records of topic %s to this table", id, t)}
+				return &Halt{CodeSecondGroup, fmt.Sprintf("pipeline id %q has committed records of topic %s to this table", id, t)}, nil
 			}
 		}
 	}
-	if h := a.rolledBack(ctx, w); h != nil {
-		return h
+	if h, err := a.rolledBack(ctx, w); h != nil || err != nil {
+		return h, err
 	}
 	if w.record == nil {
-		return nil
+		return nil, nil
 	}
 	r := w.record.own
 	switch {
 	case r.Table != a.identity:
-		return &Halt{CodeClone, fmt.Sprintf("the position record in snapshot %d was written for another table", w.record.ref.ID)}
+		return &Halt{CodeClone, fmt.Sprintf("the position record in snapshot %d was written for another table", w.record.ref.ID)}, nil
 	case r.Config != a.config:
-		return &Halt{CodeConfig, fmt.Sprintf("the position record in snapshot %d was written under other settings (key, apply, topics)", w.record.ref.ID)}
+		return &Halt{CodeConfig, fmt.Sprintf("the position record in snapshot %d was written under other settings (key, apply, topics)", w.record.ref.ID)}, nil
+	}
+	return nil, nil
+}
+
+// rolledBack looks for a rollback that was made by adding a snapshot: it then
+// stands between us and a record that no longer describes the content. Its signs
+// are an index manifest that is that of an older snapshot and not of the
+// predecessor, or exactly the content of a snapshot below our newest record.
+func (a *Applier) rolledBack(ctx context.Context, w *walk) (*Halt, error) {
+	if mutant.On(mutant.RollbackSign) {
+		return nil, nil
+	}
+	for _, l := range w.foreign {
+		if l.snap.CommitKind != paimon.CommitOverwrite || l.ref.ID <= w.earliest+1 {
+			continue
+		}
+		if h := a.tookVectorsBack(ctx, w, l); h != nil {
+			return h, nil
+		}
+		if w.record == nil || l.snap.Operation != "" { // Java names every operation but this one
+			continue
+		}
+		id, err := a.restores(ctx, w, l)
+		if err != nil {
+			return nil, fmt.Errorf("looking for the snapshot that snapshot %d may go back to: %w", l.ref.ID, err)
+		}
+		if id > 0 {
+			return &Halt{CodeRollback, fmt.Sprintf("snapshot %d has exactly the content of snapshot %d, below the newest position record in snapshot %d",
+				l.ref.ID, id, w.record.ref.ID)}, nil
+		}
+	}
+	return nil, nil
+}
+
+// tookVectorsBack compares the index manifest of l with those of older snapshots.
+func (a *Applier) tookVectorsBack(ctx context.Context, w *walk, l *link) *Halt {
+	for id := l.ref.ID - 1; l.snap.IndexManifest != nil && id >= w.earliest && id > l.ref.ID-chainMemory/2; id-- {
+		older, err := a.chain.at(ctx, id)
+		if err != nil {
+			break
+		}
+		same := sameIndex(older.snap, l.snap)
+		if id == l.ref.ID-1 && same {
+			break // carried on from the one before, as every append does
+		}
+		if same {
+			return &Halt{CodeRollback, fmt.Sprintf("snapshot %d took the deletion vectors of snapshot %d back", l.ref.ID, id)}
+		}
 	}
 	return nil
 }
 
-// rolledBack looks for the signs of a rollback that was made by adding a
-// snapshot: a foreign snapshot whose index manifest is that of an older one but
-// not of its predecessor. It then stands between us and a record that no longer
-// describes the content.
-func (a *Applier) rolledBack(ctx context.Context, w *walk) *Halt {
-	for _, l := range w.foreign {
-		if l.snap.CommitKind != paimon.CommitOverwrite || l.snap.IndexManifest == nil || l.ref.ID <= w.earliest+1 {
-			continue
-		}
-		name := *l.snap.IndexManifest
-		for id := l.ref.ID - 1; id >= w.earliest && id > l.ref.ID-chainMemory/2; id-- {
-			older, err := a.chain.at(ctx, id)
-			if err != nil {
-				break
-			}
-			same := older.snap.IndexManifest != nil && *older.snap.IndexManifest == name
-			if id == l.ref.ID-1 && same {
-				break // carried on from the one before, as every append does
-			}
-			if same {
-				return &Halt{CodeRollback, fmt.Sprintf("snapshot %d took the deletion vectors of snapshot %d back", l.ref.ID, id)}
-			}
-		}
+// restores returns the snapshot below our newest record whose live files and
+// deletion vectors are those of l, 0 if there is none: the changes in between,
+// taken together, are none.
+func (a *Applier) restores(ctx context.Context, w *walk, l *link) (int64, error) {
+	if l.restores != nil {
+		return *l.restores, nil
 	}
-	return nil
+	found := int64(0)
+	net := map[paimon.FileKey]int{}
+	for s := l; found == 0 && s.ref.ID > w.earliest && s.ref.ID > l.ref.ID-chainMemory/2; {
+		delta, err := a.table.Delta(ctx, s.snap)
+		if errors.Is(err, objstore.ErrNotExist) {
+			break // expired
+		}
+		if err != nil {
+			return 0, err
+		}
+		for i := range delta {
+			k := paimon.KeyOf(&delta[i])
+			if delta[i].Kind == manifest.Add {
+				net[k]++
+			} else {
+				net[k]--
+			}
+			if net[k] == 0 {
+				delete(net, k)
+			}
+		}
+		below, err := a.chain.at(ctx, s.ref.ID-1)
+		if err != nil {
+			break
+		}
+		if len(net) == 0 && sameIndex(below.snap, l.snap) {
+			if s == l {
+				break // it changed nothing
+			}
+			if below.ref.ID < w.record.ref.ID {
+				found = below.ref.ID
+			}
+		}
+		s = below
+	}
+	l.restores = &found
+	return found, nil
+}
+
+// sameIndex reports whether two snapshots have the same deletion vectors.
+func sameIndex(a, b *paimon.Snapshot) bool {
+	if a.IndexManifest == nil || b.IndexManifest == nil {
+		return a.IndexManifest == b.IndexManifest
+	}
+	return *a.IndexManifest == *b.IndexManifest
 }
 
 // stale says that foreign snapshots pile up behind our record, so that expiry
@@ -188,23 +283,29 @@ func (a *Applier) stale(w *walk) bool {
 
 // still is step 10: nobody moved the table while the attempt was made.
 func (a *Applier) still(ctx context.Context, e Still) (Event, error) {
-	if e.Base.ID > 0 {
-		l, err := a.chain.fresh(ctx, e.Base.ID)
-		if errors.Is(err, objstore.ErrNotExist) {
-			return Stilled{}, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if l.ref != e.Base {
-			return Stilled{}, nil
-		}
+	same, err := a.standsOn(ctx, e.Base)
+	if err != nil || !same {
+		return Stilled{}, err
 	}
-	_, err := a.table.Bucket().Stat(ctx, a.table.Paths().Snapshot(e.Base.ID+1))
+	_, err = a.table.Bucket().Stat(ctx, a.table.Paths().Snapshot(e.Base.ID+1))
 	if errors.Is(err, objstore.ErrNotExist) {
-		return Stilled{Same: a.src.Owned() || a.batchOp() != ""}, nil
+		return Stilled{Same: a.src.Owned() || a.batchOp() != "" || mutant.On(mutant.DropOnRevoke)}, nil
 	}
 	return Stilled{}, err
+}
+
+// standsOn reports whether the base of an attempt is there unchanged; without one,
+// whether this is the table that was looked at.
+func (a *Applier) standsOn(ctx context.Context, base SnapRef) (bool, error) {
+	if base.ID == 0 {
+		halt, err := a.checkTable(ctx)
+		return halt == nil, err
+	}
+	l, err := a.chain.fresh(ctx, base.ID)
+	if errors.Is(err, objstore.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && l.ref == base, err
 }
 
 // readSlot is step 12: whose snapshot stands under the name.
@@ -221,6 +322,9 @@ func (a *Applier) readSlot(ctx context.Context, e ReadSlot) Event {
 	}
 	// It is there, but the sync behind its link may have failed: only a synced
 	// name is a commit that may be acknowledged.
+	if mutant.On(mutant.SyncFound) {
+		return Slot{SlotOurs}
+	}
 	if err := a.table.Bucket().Sync(ctx, a.table.Paths().Snapshot(e.Target)); err != nil {
 		a.set.Log.Warn("our snapshot is there, but cannot be made durable", "snapshot", e.Target, "err", err)
 		return Slot{SlotUnreadable}
@@ -230,8 +334,15 @@ func (a *Applier) readSlot(ctx context.Context, e ReadSlot) Event {
 
 // readBack is step 13: our snapshot is there, and so is what it stands on.
 func (a *Applier) readBack(ctx context.Context, e ReadBack) (Event, error) {
+	if mutant.On(mutant.ReadBack) {
+		return ReadBacked{BackSound}, nil
+	}
 	l, err := a.chain.fresh(ctx, e.Target)
 	if errors.Is(err, objstore.ErrNotExist) {
+		expired, err := a.expired(ctx, e.Target)
+		if expired || err != nil {
+			return ReadBacked{BackSound}, err
+		}
 		return ReadBacked{BackReplaced}, nil
 	}
 	if err != nil {
@@ -257,6 +368,16 @@ func (a *Applier) readBack(ctx context.Context, e ReadBack) (Event, error) {
 		return ReadBacked{BackBroken}, nil
 	}
 	return ReadBacked{BackSound}, nil
+}
+
+// expired reports whether only later snapshots than id are left: it went as all
+// old ones do, and what it did is in those.
+func (a *Applier) expired(ctx context.Context, id int64) (bool, error) {
+	ids, err := paimon.ListSnapshotIDs(ctx, a.table.Bucket(), a.table.Paths())
+	if errors.Is(err, objstore.ErrNotExist) {
+		return false, nil // the table is gone, which the next look says
+	}
+	return err == nil && len(ids) > 0 && ids[0] > id, err
 }
 
 func sortedKeys[V any](m map[string]V) []string {

@@ -447,3 +447,179 @@ func TestDeletedAt_MustBeAMarkerOfTheRightKind(t *testing.T) {
 		require.ErrorContains(t, err, fmt.Sprintf("the table's is %s", typ))
 	}
 }
+
+// A commit whose read-back comes so late that expiry has been there is not one
+// that somebody replaced (found by the simulation).
+func TestReadBack_ACommitThatExpiredInOrderStands(t *testing.T) {
+	ctx := context.Background()
+	r := committed3(t, rigOptions{})
+	defer r.close()
+	at := func(id int64) SnapRef {
+		l, err := r.a.chain.fresh(ctx, id)
+		require.NoError(t, err)
+		return l.ref
+	}
+	first, second := at(1), at(2)
+	require.NoError(t, r.disk.Delete(ctx, r.table.Paths().Snapshot(1)))
+	ev, err := r.a.readBack(ctx, ReadBack{Target: 1, Txn: first.Ident})
+	require.NoError(t, err)
+	require.Equal(t, ReadBacked{BackSound}, ev)
+	require.NoError(t, r.disk.Delete(ctx, r.table.Paths().Snapshot(3)))
+	ev, err = r.a.readBack(ctx, ReadBack{Target: 3, Txn: "gone", Base: second})
+	require.NoError(t, err)
+	require.Equal(t, ReadBacked{BackReplaced}, ev, "what is gone from the top was not expired")
+}
+
+// asLatest commits the content of an older snapshot as a new one, with its
+// properties, as Java's rollback_to_as_latest does.
+func (r *rig) asLatest(id int64) {
+	ctx := context.Background()
+	s, err := paimon.ReadSnapshot(ctx, r.disk, r.table.Paths(), id)
+	require.NoError(r.t, err)
+	old, err := r.table.State(ctx, s)
+	require.NoError(r.t, err)
+	now := r.latest()
+	then, err := r.table.Files(ctx, old, nil)
+	require.NoError(r.t, err)
+	files, err := r.table.Files(ctx, now, nil)
+	require.NoError(r.t, err)
+	var ch paimon.Changes
+	live := map[paimon.FileKey]bool{}
+	for i := range then {
+		live[paimon.KeyOf(&then[i])] = true
+	}
+	for i := range files {
+		if k := paimon.KeyOf(&files[i]); !live[k] {
+			ch.Delete = append(ch.Delete, files[i])
+		}
+		delete(live, paimon.KeyOf(&files[i]))
+	}
+	require.Empty(r.t, live, "these tests only take rows away")
+	now.Index = nil
+	c, err := r.table.BuildCommit(ctx, now, ch, paimon.CommitInfo{
+		UUID: r.uuid(), User: "spark", Identifier: paimon.BatchCommitIdentifier, Properties: s.Properties, TimeMillis: r.now.UnixMilli(), NewUUID: r.uuid,
+	})
+	require.NoError(r.t, err)
+	c.Snapshot.IndexManifest, c.Snapshot.CommitKind = s.IndexManifest, paimon.CommitOverwrite
+	c.Bytes, err = c.Snapshot.Encode()
+	require.NoError(r.t, err)
+	require.NoError(r.t, r.disk.PutAll(ctx, c.Objects))
+	require.NoError(r.t, r.table.Publish(ctx, c))
+}
+
+// Found by the simulation: without deletion vectors such a rollback left no sign
+// that was looked for, and the records between were lost.
+func TestLook_ARollbackByANewSnapshotToAForeignOneHalts(t *testing.T) {
+	r := kvRig(t, rigOptions{apply: batcher.Mirror})
+	defer r.close()
+	r.begin()
+	r.foreign(kvRow(9, "x")) // snapshot 2
+	r.put(0, 1, "a")
+	r.commit() // 3
+	r.asLatest(2)
+	r.post(Tick{})
+	require.Equal(t, PhaseHalted, r.a.state.Phase)
+	require.Equal(t, CodeRollback, r.a.state.Halt.Code)
+	require.Contains(t, r.a.state.Halt.Facts, "snapshot 4 has exactly the content of snapshot 2")
+}
+
+// A rollback to a snapshot of ours brings its record along: it is followed like
+// any rollback.
+func TestLook_ARollbackByANewSnapshotToOneOfOursIsFollowed(t *testing.T) {
+	r := committed3(t, rigOptions{})
+	defer r.close()
+	r.asLatest(2)
+	r.post(Tick{})
+	require.Equal(t, PhaseIdle, r.a.state.Phase, "%v", r.a.state.Halt)
+	require.Contains(t, r.seen.notices, NoticeMovedBack)
+	require.EqualValues(t, 1, r.resumed[r.parts[0]].Next)
+	require.Equal(t, []string{"k=1 v=a"}, r.rows())
+	r.put(0, 2, "b")
+	r.commit()
+	require.Equal(t, []string{"k=1 v=a", "k=2 v=b"}, r.rows())
+}
+
+// What a foreign writer adds and takes away again above our record is no rollback
+// behind it.
+func TestLook_ContentThatReturnsAboveTheRecordGoesOn(t *testing.T) {
+	r := committed3(t, rigOptions{})
+	defer r.close()
+	r.foreign(kvRow(9, "x"))
+	r.asLatest(3)
+	r.edit(5, func(m map[string]any) { delete(m, "properties") }) // a DELETE of old engines looks like this
+	r.post(Tick{})
+	require.Equal(t, PhaseIdle, r.a.state.Phase, "%v", r.a.state.Halt)
+}
+
+// Without a snapshot below it nothing else says that the table is another one
+// (found by the simulation: a first start went into a table made meanwhile).
+func TestStill_AFirstCommitLooksWhichTableItIs(t *testing.T) {
+	ctx := context.Background()
+	r := kvRig(t, rigOptions{apply: batcher.Mirror})
+	defer r.close()
+	ev, err := r.a.still(ctx, Still{})
+	require.NoError(t, err)
+	require.Equal(t, Stilled{Same: true}, ev)
+	raw, err := r.disk.Get(ctx, r.table.Paths().Schema(0))
+	require.NoError(t, err)
+	require.NoError(t, r.disk.Replace(ctx, r.table.Paths().Schema(0), append(raw, '\n')))
+	ev, err = r.a.still(ctx, Still{})
+	require.NoError(t, err)
+	require.Equal(t, Stilled{}, ev)
+}
+
+// Ids are used again after a rollback. What was remembered of one must not hide
+// that it is another snapshot now, two below the latest (found by the simulation:
+// the batch in hand went on behind records that had been rolled back).
+func TestLook_ARollbackUnderForeignCommitsIsNotHiddenByMemory(t *testing.T) {
+	ctx := context.Background()
+	r := committed3(t, rigOptions{})
+	defer r.close()
+	require.NoError(t, r.disk.Delete(ctx, r.table.Paths().Snapshot(3)))
+	require.NoError(t, paimon.WriteLatestHint(ctx, r.disk, r.table.Paths(), 2))
+	r.foreign(kvRow(8, "x")) // 3 again
+	r.foreign(kvRow(9, "x")) // 4
+	r.put(0, 3, "c")
+	r.flush()
+	require.Contains(t, r.seen.notices, NoticeFenced)
+	require.EqualValues(t, 1, r.resumed[r.parts[0]].Next, "record 1 was rolled back and is read again")
+	require.Equal(t, []string{"k=1 v=a", "k=8 v=x", "k=9 v=x"}, r.rows())
+}
+
+// Found by the simulation: the statement took the table for empty, and was
+// published as snapshot 1 where that had expired, or tried so for ever.
+func TestCommit_AStatementOnABrokenChainStandsOnTheLatestSnapshot(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	r := committed3(t, rigOptions{})
+	defer r.close()
+	r.edit(2, func(m map[string]any) { m["uuid"] = "another" })
+	require.NoError(t, r.disk.Delete(ctx, r.table.Paths().Snapshot(1)))
+	a, err := New(ctx, r.set, Deps{Name: "db.t", Table: r.table, Source: NoSource{}, Observer: rigObserver{r}})
+	require.NoError(t, err)
+	id, err := a.Commit(ctx, OperatorCommit{Op: "set", Next: change.Positions{r.parts[0]: {Next: 2, Epoch: -1}}, Topics: map[string]string{rigTopic: "id"}, Cluster: "cluster"})
+	require.NoError(t, err)
+	require.EqualValues(t, 4, id)
+	own, _, err := FindRecords(ctx, r.table, "p")
+	require.NoError(t, err)
+	require.EqualValues(t, 4, own.Record.Seq, "it follows the record that is there")
+	r.post(Tick{})
+	require.Equal(t, PhaseIdle, r.a.state.Phase, "%v", r.a.state.Halt)
+}
+
+// Found by the simulation: what is remembered of a snapshot that has expired since
+// was to be made durable, for ever.
+func TestSecure_PassesOverSnapshotsThatExpired(t *testing.T) {
+	ctx := context.Background()
+	r := committed3(t, rigOptions{})
+	defer r.close()
+	r.foreign(kvRow(8, "x"))
+	r.foreign(kvRow(9, "x"))
+	r.post(Tick{}) // looks, and remembers
+	top, err := r.a.chain.at(ctx, 5)
+	require.NoError(t, err)
+	for id := int64(1); id <= 4; id++ {
+		require.NoError(t, r.disk.Delete(ctx, r.table.Paths().Snapshot(id)))
+	}
+	require.NoError(t, r.a.view.secure(ctx, top))
+}

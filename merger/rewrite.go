@@ -27,7 +27,7 @@ import (
 
 // rewriteFiles writes the files again that the plan deletes rows of, straight into
 // the store. A file that has no row left goes.
-func (a *Applier) rewriteFiles(ctx context.Context, at *attempt, base *paimon.State, ch *paimon.Changes) error {
+func (a *Applier) rewriteFiles(ctx context.Context, at *attempt, ch *paimon.Changes) error {
 	at.rewritten = map[uint32]*manifest.Entry{}
 	copies, err := a.planCopies(at.plan)
 	if err != nil {
@@ -36,11 +36,6 @@ func (a *Applier) rewriteFiles(ctx context.Context, at *attempt, base *paimon.St
 	if err := a.copyFiles(ctx, copies); err != nil {
 		return err
 	}
-	old, err := paimon.VectorRefs(base.Index)
-	if err != nil {
-		return err
-	}
-	var vectors []paimon.VectorChange
 	for _, c := range copies {
 		ch.Delete = append(ch.Delete, c.from.entry)
 		if c.to != nil {
@@ -48,23 +43,8 @@ func (a *Applier) rewriteFiles(ctx context.Context, at *attempt, base *paimon.St
 			at.bytes.Data += c.to.File.Size
 			ch.Add = append(ch.Add, *c.to)
 		}
-		// A vector from the time when the table had them goes with its file.
-		if k := paimon.KeyOf(&c.from.entry); old[k].Index != nil {
-			vectors = append(vectors, paimon.VectorChange{File: k})
-		}
 	}
-	if len(vectors) == 0 {
-		return nil
-	}
-	sortByPartition(vectors)
-	ch.Index, err = a.table.BuildVectors(base, vectors, func(k paimon.FileKey) (*roaring.Bitmap, error) {
-		f := a.view.files[k]
-		if f == nil {
-			return nil, a.strayVector(k)
-		}
-		return a.table.ReadVector(ctx, old[k], f.entry.File.Rows)
-	}, a.set.UUID)
-	return err
+	return nil
 }
 
 // fileCopy is a file that rows are taken out of, and what is left of it; to is nil

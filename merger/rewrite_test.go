@@ -152,34 +152,6 @@ func TestCopyOnWrite_LargeAndSmallFiles(t *testing.T) {
 
 // A table that had deletion vectors and has them no more: readers do not look at
 // them, and what goes takes its vector along (row-level.md §4).
-func TestCopyOnWrite_VectorsOfAnotherTimeGoWithTheirFiles(t *testing.T) {
-	r := kvRig(t, rigOptions{apply: batcher.Mirror})
-	r.foreign(kvRow(1, "a"), kvRow(2, "a"))
-	r.foreign(kvRow(3, "a"), kvRow(4, "a"))
-	r.begin()
-	r.put(0, 1, "-")
-	r.put(0, 3, "-")
-	r.commit()
-	require.Equal(t, []string{"k=2 v=a", "k=4 v=a"}, r.rows())
-	r.close()
-	s := *r.table.Schema()
-	s.ID, s.Options = 1, maps.Clone(s.Options)
-	s.Options["deletion-vectors.enabled"] = "false"
-	b, err := s.Encode()
-	require.NoError(t, err)
-	require.NoError(t, r.disk.PutIfAbsent(bg, paimon.Paths{}.Schema(1), b))
-	r.open(nil)
-	r.begin()
-	require.Equal(t, []string{"k=1 v=a", "k=2 v=a", "k=3 v=a", "k=4 v=a"}, r.rows(), "as every reader of Paimon")
-	r.put(0, 2, "b")
-	r.commit()
-	require.Equal(t, []string{"k=1 v=a", "k=2 v=b", "k=3 v=a", "k=4 v=a"}, r.rows())
-	r.checkIndex()
-	refs, err := paimon.VectorRefs(r.latest().Index)
-	require.NoError(t, err)
-	require.Len(t, refs, 1, "the one of the file that stays")
-}
-
 // Index and file go apart further with each commit; a new process starts over.
 func TestCopyOnWrite_PlacesAfterManyCommits(t *testing.T) {
 	r := kvRig(t, rigOptions{apply: batcher.Mirror, options: tableModes["copy on write"]})

@@ -3,7 +3,9 @@ package merger
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
+	"strings"
 
 	"applier/storage/objstore"
 	"applier/storage/paimon"
@@ -16,7 +18,7 @@ import (
 // peerPlan is a foreign commit in its first phase: planned on a snapshot,
 // published later under the rules of Paimon's Java conflict check.
 type peerPlan struct {
-	kind string // insert, delete, compact
+	kind string // insert, delete, merge, compact
 	ch   paimon.Changes
 	// what the conflict check compares: files that must still be live with the
 	// vector they had.
@@ -25,14 +27,21 @@ type peerPlan struct {
 	changes []paimon.VectorChange
 	objects []objstore.Object
 	effect  func(*simState)
+	keys    []int64 // of the rows that go, in order
+	built   *paimon.Commit
+	base    string // identity of the snapshot that built stands on
 }
 
+// latest is the table as peers find it; nil if there is no snapshot.
 func (w *world) latest(ctx context.Context) (*paimon.State, error) {
-	id, err := paimon.LatestSnapshotID(ctx, w.disk, w.table.Paths())
+	if w.absent() {
+		return nil, nil
+	}
+	id, err := paimon.LatestSnapshotID(ctx, w.disk, w.paths())
 	if err != nil || id == 0 {
 		return nil, err
 	}
-	s, err := paimon.ReadSnapshot(ctx, w.disk, w.table.Paths(), id)
+	s, err := paimon.ReadSnapshot(ctx, w.disk, w.paths(), id)
 	if err != nil {
 		return nil, err
 	}
@@ -40,33 +49,35 @@ func (w *world) latest(ctx context.Context) (*paimon.State, error) {
 }
 
 // peerPlans makes a plan on the latest snapshot.
-func (w *world) peerPlans() {
+func (w *world) peerPlans(kind string) {
 	ctx := context.Background()
 	st, err := w.latest(ctx)
 	if err != nil {
-		w.fail("peer: %v", err)
+		w.fail("peer", "%v", err)
 		return
 	}
-	if st == nil {
+	if st == nil || w.schemas[len(w.schemas)-1].off {
 		return
 	}
 	files, err := w.table.Files(ctx, st, nil)
 	if err != nil {
-		w.fail("peer: %v", err)
+		w.fail("peer", "%v", err)
 		return
 	}
 	refs, _ := paimon.VectorRefs(st.Index)
 	var p *peerPlan
-	switch x := w.rng.IntN(3); {
-	case x == 0 || len(files) == 0:
+	switch {
+	case kind == "insert" || len(files) == 0:
 		p, err = w.planInsert()
-	case x == 1:
+	case kind == "delete":
 		p, err = w.planDelete(ctx, files, refs)
+	case kind == "merge":
+		p, err = w.planMerge(ctx, files, refs)
 	default:
 		p, err = w.planCompact(ctx, files, refs)
 	}
 	if err != nil {
-		w.fail("peer: %v", err)
+		w.fail("peer", "%v", err)
 		return
 	}
 	if p != nil {
@@ -75,8 +86,30 @@ func (w *world) peerPlans() {
 	}
 }
 
+// planMerge updates rows of keys that may be ours, and inserts others, as Spark's
+// MERGE does: deletion vectors and new files in one commit.
+func (w *world) planMerge(ctx context.Context, files []manifest.Entry, refs map[paimon.FileKey]paimon.VectorRef) (*peerPlan, error) {
+	p, err := w.planDelete(ctx, files, refs)
+	if p == nil || err != nil {
+		return p, err
+	}
+	p.kind = "merge"
+	var rows [][2]int64
+	for _, k := range p.keys {
+		rows = append(rows, [2]int64{k, int64(w.rng.IntN(1 << 30))})
+	}
+	remove := p.effect
+	p.effect = func(s *simState) {
+		remove(s)
+		for _, r := range rows {
+			s.rows[int32(r[0])] = append(s.rows[int32(r[0])], r[1])
+		}
+	}
+	return p, w.writeRows(p, rows)
+}
+
 func (w *world) writerFor() *paimon.DataFileWriter {
-	wr, err := w.table.NewDataFileWriter(paimon.WriterSettings{Now: w.clock, NewUUID: w.uuid})
+	wr, err := w.javaTable.NewDataFileWriter(paimon.WriterSettings{Now: w.clock, NewUUID: w.uuid})
 	if err != nil {
 		panic(err)
 	}
@@ -85,12 +118,15 @@ func (w *world) writerFor() *paimon.DataFileWriter {
 
 // writeRows makes data files of (key, value) rows, a partition at a time.
 func (w *world) writeRows(p *peerPlan, rows [][2]int64) error {
-	b := types.NewBatch(simFields())
+	b := types.NewBatch(w.javaTable.Schema().Fields)
 	groups := map[int32][]uint32{}
 	for i, r := range rows {
 		b.Cols[0].AppendInt32(int32(r[0]))
 		b.Cols[1].AppendInt64(r[1])
 		b.Cols[2].AppendInt32(int32(r[1] % 2))
+		for _, v := range b.Cols[3:] {
+			v.AppendNull()
+		}
 		g := int32(0)
 		if w.parted {
 			g = int32(r[1] % 2)
@@ -171,6 +207,7 @@ func (w *world) planDelete(ctx context.Context, files []manifest.Entry, refs map
 			if w.chance(40) {
 				m.Add(uint32(r[2]))
 				gone[r[0]] = append(gone[r[0]], r[1])
+				p.keys = append(p.keys, r[0])
 			}
 		}
 		if m.GetCardinality() == dead.GetCardinality() {
@@ -227,60 +264,108 @@ func (w *world) planCompact(ctx context.Context, files []manifest.Entry, refs ma
 
 // peerPublishes commits the oldest plan if Java's conflict check lets it.
 func (w *world) peerPublishes() {
-	if len(w.peers) == 0 {
+	p := w.peerBuilds()
+	if p == nil {
 		return
+	}
+	if err := w.javaTable.Publish(context.Background(), p.built); errors.Is(err, objstore.ErrExist) {
+		return
+	} else if err != nil {
+		w.fail("peer", "%v", err)
+		return
+	}
+	w.peerPublished(p)
+}
+
+func (w *world) peerPublished(p *peerPlan) {
+	w.dirty = true
+	w.meet("peer " + p.kind)
+	w.log("peer publishes %s as snapshot %d", p.kind, p.built.Snapshot.ID)
+	for _, i := range w.instances {
+		if i.a != nil && i.a.due != nil && i.a.state.Batch != nil {
+			w.meet("peer " + p.kind + " before our " + effectName(i.a.due))
+		}
+	}
+}
+
+// peerBuilds makes the snapshot of the oldest plan that is not built yet.
+func (w *world) peerBuilds() *peerPlan {
+	if len(w.peers) == 0 || w.absent() || w.schemas[len(w.schemas)-1].off {
+		return nil
 	}
 	p := w.peers[0]
 	w.peers = w.peers[1:]
+	if p.built != nil {
+		return nil // it is late, and gives up
+	}
 	ctx := context.Background()
 	st, err := w.latest(ctx)
 	if err != nil || st == nil {
-		w.fail("peer: %v", err)
-		return
+		if err != nil {
+			w.fail("peer", "%v", err)
+		}
+		return nil
 	}
 	if !w.stillFits(ctx, p, st) {
 		w.log("peer's %s conflicts", p.kind)
-		w.met["peer conflict"]++
-		return
+		w.meet("peer conflict")
+		return nil
 	}
-	slices.SortStableFunc(p.changes, func(a, b paimon.VectorChange) int {
-		if a.File.Partition < b.File.Partition {
-			return -1
-		} else if a.File.Partition > b.File.Partition {
-			return 1
-		}
-		return 0
-	})
+	if err := w.buildPeer(ctx, p, st); err != nil {
+		w.fail("peer", "%v", err)
+		return nil
+	}
+	return p
+}
+
+func (w *world) buildPeer(ctx context.Context, p *peerPlan, st *paimon.State) (err error) {
+	slices.SortStableFunc(p.changes, func(a, b paimon.VectorChange) int { return strings.Compare(a.File.Partition, b.File.Partition) })
 	refs, _ := paimon.VectorRefs(st.Index)
 	unchanged := func(k paimon.FileKey) (*roaring.Bitmap, error) { return w.table.ReadVector(ctx, refs[k], 1<<31-1) }
 	if len(p.changes) > 0 {
 		if p.ch.Index, err = w.table.BuildVectors(st, p.changes, unchanged, w.uuid); err != nil {
-			w.fail("peer: %v", err)
-			return
+			return err
 		}
 		p.objects = append(p.objects, p.ch.Index.Objects...)
 	}
-	c, err := w.table.BuildCommit(ctx, st, p.ch, paimon.CommitInfo{
+	p.built, err = w.javaTable.BuildCommit(ctx, st, p.ch, paimon.CommitInfo{
 		UUID: w.uuid(), User: "spark", Identifier: paimon.BatchCommitIdentifier,
 		Operation: paimon.OperationWrite, TimeMillis: w.now.UnixMilli(), NewUUID: w.uuid,
 	})
 	if err != nil {
-		w.fail("peer: %v", err)
+		return err
+	}
+	p.base = w.seen[st.Snapshot.ID]
+	w.foreign[p.built.Snapshot.UUID] = p.effect
+	return w.java.PutAll(ctx, append(p.objects, p.built.Objects...))
+}
+
+// peerClobbers is a writer that checks that a name is free and then renames over
+// it, with time in between, but not so much that the next snapshot is there: what is
+// overwritten below ours only a full look finds.
+func (w *world) peerClobbers() {
+	ctx := context.Background()
+	if len(w.peers) == 0 || w.peers[0].built == nil {
+		if p := w.peerBuilds(); p != nil {
+			w.peers = append([]*peerPlan{p}, w.peers...)
+		}
 		return
 	}
-	if err := w.java.PutAll(ctx, append(p.objects, c.Objects...)); err != nil {
-		w.fail("peer: %v", err)
+	p := w.peers[0]
+	w.peers = w.peers[1:]
+	id := p.built.Snapshot.ID
+	ids, err := w.ids()
+	if err != nil || len(ids) == 0 || ids[len(ids)-1] < id-1 || ids[len(ids)-1] > id || w.seen[id-1] != p.base {
 		return
 	}
-	w.foreign[c.Snapshot.UUID] = p.effect
-	if err := w.javaTable.Publish(ctx, c); errors.Is(err, objstore.ErrExist) {
-		return
-	} else if err != nil {
-		w.fail("peer: %v", err)
-		return
+	if w.seen[id] != "" {
+		w.log("the peer overwrites snapshot %d", id)
+		w.cause("clobber")
 	}
-	w.met["peer "+p.kind]++
-	w.log("peer publishes %s as snapshot %d", p.kind, c.Snapshot.ID)
+	if err := w.java.Replace(ctx, w.paths().Snapshot(id), p.built.Bytes); err != nil {
+		w.fail("peer", "%v", err)
+	}
+	w.peerPublished(p)
 }
 
 func (w *world) stillFits(ctx context.Context, p *peerPlan, st *paimon.State) bool {
@@ -303,32 +388,72 @@ func (w *world) stillFits(ctx context.Context, p *peerPlan, st *paimon.State) bo
 	return true
 }
 
-// expire removes old snapshot files as Java's expiry with small retention does:
-// never the newest two, never behind a consumer's mark. Data files stay: what
-// counts here is which records are left.
+// records lists the snapshots and finds the newest one with a position record.
+func (w *world) records() (ids []int64, record int64) {
+	ids, err := w.ids()
+	if err != nil {
+		return nil, 0
+	}
+	for _, id := range slices.Backward(ids) {
+		s, err := paimon.ReadSnapshot(context.Background(), w.disk, w.paths(), id)
+		if err != nil {
+			return ids, 0
+		}
+		if own, _, err := RecordIn(s.Properties, "p"); err == nil && own != nil {
+			return ids, id
+		}
+	}
+	return ids, 0
+}
+
+// expire removes old snapshots as Java's expiry does: never the newest ones that
+// the table's options keep, never behind a consumer's mark; and with them the data
+// files that no snapshot names any more.
 func (w *world) expire() {
 	ctx := context.Background()
-	ids, err := paimon.ListSnapshotIDs(ctx, w.disk, w.table.Paths())
-	if err != nil || len(ids) < 4 {
+	ids, err := w.ids()
+	keep := w.table.Options().SnapshotRetainMin
+	if _, torn := holeIn(ids); err != nil || len(ids) <= keep || torn {
 		return
 	}
-	end := ids[len(ids)-2]
-	consumers, err := paimon.ListConsumers(ctx, w.disk, w.table.Paths())
+	w.observe()
+	if _, record := w.records(); record < w.lastAsLatest {
+		return // a rollback is recognised as long as its target is there
+	}
+	end := ids[len(ids)-keep]
+	consumers, err := paimon.ListConsumers(ctx, w.disk, w.paths())
 	if err != nil {
-		w.met["expiry refused: consumer unreadable"]++ // as Java does
+		w.meet("expiry refused: consumer unreadable") // as Java does
 		return
 	}
 	for _, c := range consumers {
 		end = min(end, c.Next)
 	}
+	gone, kept := map[string]bool{}, map[string]bool{}
+	for _, id := range ids {
+		files := kept
+		if id < end {
+			files = gone
+		}
+		for _, f := range w.filesOf[w.seen[id]] {
+			files[f] = true
+		}
+	}
 	for _, id := range ids {
 		if id < end {
-			_ = w.disk.Delete(ctx, w.table.Paths().Snapshot(id))
-			w.met["expired"]++
+			_ = w.disk.Delete(ctx, w.paths().Snapshot(id))
+			w.expired[w.seen[id]] = true
+			w.meet("expired")
+			w.causes["expired"] = true
+		}
+	}
+	for _, f := range slices.Sorted(maps.Keys(gone)) {
+		if !kept[f] {
+			_ = w.disk.Delete(ctx, f)
 		}
 	}
 	if end > ids[0] {
 		w.log("snapshots below %d expire", end)
-		_ = paimon.WriteEarliestHint(ctx, w.disk, w.table.Paths(), end)
+		_ = paimon.WriteEarliestHint(ctx, w.disk, w.paths(), end)
 	}
 }

@@ -3,11 +3,9 @@ package merger
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"applier/batcher"
@@ -19,352 +17,407 @@ import (
 
 // The simulation runs the product's own commit loop, planner, index and table
 // code in a seeded world: one thread, a disk in memory with fsync semantics, a
-// Kafka that is two slices, peers that commit in two phases. Every decision is
-// drawn from one seed, so a seed is a run.
+// Kafka that is some slices, peers that commit in two phases, an operator who
+// breaks things and repairs them with the documented commands. A seed is a run:
+// each step draws from its own stream, made of the seed and the step's number, so
+// that a step can be left out without changing what the others draw (simshrink).
 
-// simRecord is one record of the simulated topic.
-type simRecord struct {
-	key    int32
-	val    int64
-	delete bool
+const simTable = "db.t"
+
+// simOptions say which run of a seed is meant.
+type simOptions struct {
+	seed  uint64
+	steps int
+	// The shrinker's: steps left out, and steps without faults of the disk and kills.
+	drop, calm map[int]bool
+	trace      bool
 }
-
-const (
-	simTopic = "t"
-	simTable = "db.t"
-)
 
 // world is everything around the instances.
 type world struct {
-	seed      uint64
-	rng       *rand.Rand
-	marks     *objstore.Mem // the instances' state folders, on one disk
-	disk      *objstore.Mem // an observer's user of the disk, without faults
-	table     *paimon.Table // the observer's
-	java      *objstore.Mem // the peers' user of the disk: it never syncs
-	javaTable *paimon.Table
-	apply     batcher.Apply
-	parted    bool
-	logs      [][]simRecord
-	keys      int
-	instances []*instance
-	owner     int // the instance that the group gives the table
-	peers     []*peerPlan
-	expected  map[string]*simState // by snapshot identity
-	foreign   map[string]func(*simState)
-	seen      map[int64]string
-	bytes     map[int64][]byte
-	acked     map[string]bool // snapshots whose commit was acknowledged
-	applied   int             // delayed publishes delivered so far
-	now       time.Time
-	uuids     int
-	faults    bool
-	met       map[string]int // sometimes-assertions
-	trace     []string
-	failure   string
-	steps     int
+	o            simOptions
+	pcg, fpcg    *rand.PCG
+	rng, frng    *rand.Rand // of the step; frng is for faults
+	features     map[string]bool
+	actions      []simAction
+	total        int           // of the actions' weights
+	marks        *objstore.Mem // the instances' state folders, on one disk
+	disk         *objstore.Mem // an observer's user of the disk, without faults
+	table        *paimon.Table // the observer's
+	java         *objstore.Mem // the peers' user of the disk: it never syncs
+	javaTable    *paimon.Table
+	backup       *objstore.Mem // what a dropped table is restored from
+	tables       int           // how often the table was created anew
+	createdAt    int           // the step of it
+	apply        batcher.Apply
+	parted       bool
+	pin          bool
+	keys         int
+	kafka        *simKafka
+	topics       int
+	grown        bool
+	offsets      change.Positions // committed to the group
+	instances    []*instance
+	owner        int // the instance that the group gives the table
+	peers        []*peerPlan
+	expected     map[string]*simState // by snapshot identity
+	foreign      map[string]func(*simState)
+	seen         map[int64]string // identities of the snapshots that are there
+	bytes        map[int64][]byte
+	acked        map[string]bool     // snapshots whose commit was acknowledged
+	looked       map[string]int      // by identity: the step of the look that the attempt is built on
+	expired      map[string]bool     // identities that expiry removed
+	undone       map[string]bool     // identities that were rolled back, overwritten or lost
+	broken       map[string]int      // by identity: since which step the snapshot does not stand on its base
+	filesOf      map[string][]string // data files by the identity of the snapshot
+	named        map[string]bool     // files that a snapshot that was seen names
+	schemas      []schemaChange
+	lastAsLatest int64 // snapshot of the last rollback by a new one
+	applied      int   // delayed publishes delivered so far
+	now          time.Time
+	uuids        int
+	faults       bool
+	dirty        bool // snapshots may have changed
+	steps        int
+	causes       map[string]bool
+	met          map[string]int // sometimes-assertions
+	snapshots    int            // looked at
+	trace        []string
+	failure      string
+	failureID    string
+	failedStep   int
+}
+
+// simAction is something that may happen in a step.
+type simAction struct {
+	name   string
+	weight int
+	do     func()
 }
 
 func (w *world) log(format string, a ...any) {
-	w.trace = append(w.trace, fmt.Sprintf("%4d ", w.steps)+fmt.Sprintf(format, a...))
+	if w.o.trace {
+		w.trace = append(w.trace, fmt.Sprintf("%4d ", w.steps)+fmt.Sprintf(format, a...))
+	}
 }
 
-func (w *world) fail(format string, a ...any) {
+// fail notes the first violation; id is that of the invariant (simmodel_test.go).
+func (w *world) fail(id, format string, a ...any) {
 	if w.failure == "" {
-		w.failure = fmt.Sprintf(format, a...)
+		w.failureID, w.failedStep = id, w.steps
+		w.failure = id + ": " + fmt.Sprintf(format, a...)
 		w.log("FAILURE %s", w.failure)
 	}
 }
 
+func (w *world) meet(what string)    { w.met[what]++ }
+func (w *world) cause(what string)   { w.causes[what] = true; w.met[what]++ }
+func (w *world) on(what string) bool { return w.features[what] }
+func (w *world) chance(pct int) bool { return w.rng.IntN(100) < pct }
+func (w *world) clock() time.Time    { return w.now }
+func (w *world) any() *instance      { return w.instances[w.rng.IntN(len(w.instances))] }
+func (w *world) paths() paimon.Paths { return w.table.Paths() }
 func (w *world) uuid() string {
 	w.uuids++
-	return fmt.Sprintf("%08x-0000-4000-8000-%012x", w.seed, w.uuids)
+	return fmt.Sprintf("%08x-0000-4000-8000-%012x", w.o.seed, w.uuids)
 }
-
-func (w *world) chance(percent int) bool { return w.rng.IntN(100) < percent }
-
-func (w *world) clock() time.Time { return w.now }
 
 func simFields() []types.Field {
 	return []types.Field{{ID: 0, Name: "k", Type: types.IntType()}, {ID: 1, Name: "v", Type: types.BigIntType()}, {ID: 2, Name: "p", Type: types.IntType()}}
 }
 
-// newWorld makes an empty table and one or two instances.
-func newWorld(seed uint64) *world {
+// simFeatures are what a seed's world may hold. Each seed has its own choice:
+// a world with everything in it seldom gets far with anything.
+var simFeatures = []string{
+	"kill", "power", "disk", "publish", "rebalance", "partial", "stall", "stop", "pause",
+	"insert", "delete", "merge", "compact", "expire", "clobber", "stale hint",
+	"rollback", "as latest", "alter", "rename", "options", "drop", "recreate",
+	"truncate", "topic", "retention", "grow",
+}
+
+// newWorld makes an empty table and the instances.
+func newWorld(o simOptions) *world {
 	w := &world{
-		seed: seed, rng: rand.New(rand.NewPCG(seed, 42)), expected: map[string]*simState{}, foreign: map[string]func(*simState){},
-		seen: map[int64]string{}, bytes: map[int64][]byte{}, acked: map[string]bool{}, met: map[string]int{}, now: time.UnixMilli(1_800_000_000_000), faults: true,
+		o: o, expected: map[string]*simState{}, foreign: map[string]func(*simState){}, features: map[string]bool{},
+		seen: map[int64]string{}, bytes: map[int64][]byte{}, acked: map[string]bool{}, looked: map[string]int{}, undone: map[string]bool{}, expired: map[string]bool{},
+		broken: map[string]int{}, named: map[string]bool{}, filesOf: map[string][]string{}, causes: map[string]bool{}, met: map[string]int{},
+		now: time.UnixMilli(1_800_000_000_000), faults: true, dirty: true, pcg: &rand.PCG{}, fpcg: &rand.PCG{},
+	}
+	w.rng, w.frng = rand.New(w.pcg), rand.New(w.fpcg)
+	w.seedStep(-1)
+	rare := map[string]bool{"drop": true, "recreate": true, "topic": true, "options": true, "rename": true, "retention": true}
+	for _, f := range simFeatures {
+		w.features[f] = w.chance(45) && (!rare[f] || w.chance(50))
 	}
 	w.disk = objstore.NewMem(objstore.MemOptions{Now: w.clock})
 	w.marks = objstore.NewMem(objstore.MemOptions{Now: w.clock})
 	w.apply = []batcher.Apply{batcher.Mirror, batcher.Mirror, batcher.Append, batcher.Upsert, batcher.InsertOnly}[w.rng.IntN(5)]
-	w.parted = w.chance(50)
+	w.parted, w.pin = w.chance(50), w.chance(60)
 	w.keys = 1 + w.rng.IntN(12)
-	w.logs = make([][]simRecord, 1+w.rng.IntN(3))
+	w.kafka = newSimKafka(1 + w.rng.IntN(3))
+	if err := w.createTable(w.disk); err != nil {
+		panic(err)
+	}
+	w.disk = w.disk.Crash(nil, 1) // the table is there for long
+	if err := w.openTables(); err != nil {
+		panic(err)
+	}
+	for range 1 + w.rng.IntN(3) {
+		w.instances = append(w.instances, &instance{w: w, n: len(w.instances)})
+	}
+	w.weigh()
+	return w
+}
+
+// createTable writes the first schema.
+func (w *world) createTable(disk *objstore.Mem) error {
+	options := map[string]string{"bucket": "-1", "deletion-vectors.enabled": "true"}
+	if w.chance(80) { // the codecs have tests of their own, and cost time
+		options["file.compression"], options["manifest.compression"] = "none", "null"
+	}
+	if w.chance(30) { // several index files a partition
+		options["deletion-vector.index-file.target-size"] = "1 b"
+	}
+	if w.chance(30) {
+		options["manifest.merge-min-count"] = "3"
+	}
+	options["snapshot.num-retained.min"] = []string{"2", "4", "10"}[w.rng.IntN(3)]
 	var parts []string
 	if w.parted {
 		parts = []string{"p"}
 	}
-	schema, err := paimon.NewSchema(simFields(), parts, map[string]string{"bucket": "-1", "deletion-vectors.enabled": "true"}, nil, w.now.UnixMilli())
-	if err == nil {
-		err = paimon.CreateTable(context.Background(), w.disk, schema)
-	}
-	if err == nil {
-		err = w.openTables()
-	}
+	schema, err := paimon.NewSchema(simFields(), parts, options, nil, w.now.UnixMilli())
 	if err != nil {
-		panic(err)
+		return err
 	}
-	for range 1 + w.rng.IntN(2) {
-		w.instances = append(w.instances, &instance{w: w, n: len(w.instances)})
-	}
-	return w
+	w.schemas = []schemaChange{{0, w.steps, false}}
+	return paimon.CreateTable(context.Background(), disk, schema)
 }
 
-// produce appends records; a key always goes to the same partition.
-func (w *world) produce() {
-	for range 1 + w.rng.IntN(6) {
-		k := w.rng.IntN(w.keys)
-		p := k % len(w.logs)
-		w.logs[p] = append(w.logs[p], simRecord{int32(k), int64(w.rng.IntN(1 << 30)), w.chance(25)})
+// weigh lists what may happen in this world.
+func (w *world) weigh() {
+	add := func(feature string, weight int, do func()) {
+		if feature == "" || w.on(feature) {
+			w.actions = append(w.actions, simAction{feature, weight, do})
+			w.total += weight
+		}
+	}
+	add("", 700, func() { w.any().step() })
+	add("", 100, w.produce)
+	add("", 20, w.deliver)
+	add("", 40, func() { w.operator(w.any()) })
+	for _, kind := range []string{"insert", "delete", "merge", "compact"} {
+		add(kind, 20, func() { w.peerPlans(kind) })
+		add(kind, 20, w.peerPublishes)
+	}
+	add("expire", 20, w.expire)
+	add("rebalance", 20, func() { w.group(w.rng.IntN(len(w.instances))) })
+	add("partial", 8, w.split)
+	add("kill", 10, func() {
+		if i := w.any(); i.a != nil {
+			i.crash("kill -9")
+		}
+	})
+	add("power", 10, w.powerCut)
+	add("stall", 10, func() { w.any().deafFor = 5 + w.rng.IntN(60) })
+	add("stop", 8, w.terminate)
+	add("pause", 10, w.pauseOrResume)
+	add("stale hint", 10, w.tearHint)
+	add("clobber", 8, w.peerClobbers)
+	add("rollback", 8, w.rollback)
+	add("as latest", 8, w.rollbackAsLatest)
+	add("alter", 4, w.addColumn)
+	add("rename", 4, w.renameColumn)
+	add("options", 4, w.setBadOption)
+	add("drop", 3, w.drop)
+	add("recreate", 3, w.recreate)
+	add("truncate", 5, w.truncate)
+	add("topic", 3, w.recreateTopic)
+	add("retention", 5, w.retain)
+	add("grow", 4, w.grow)
+}
+
+// seedStep starts the streams of a step.
+func (w *world) seedStep(step int) {
+	w.pcg.Seed(w.o.seed, uint64(step+1)<<1)
+	w.fpcg.Seed(w.o.seed, uint64(step+1)<<1|1)
+}
+
+// healSteps is how many steps of every instance it may take to apply everything.
+const healSteps = 1200
+
+// run drives a world: a phase with faults, then a healed one in which everything
+// must be applied.
+func (w *world) run() {
+	w.seedStep(-2)
+	w.group(0)
+	for w.steps = 0; w.steps < w.o.steps && w.failure == ""; w.steps++ {
+		w.now = w.now.Add(100 * time.Millisecond)
+		if w.o.drop[w.steps] {
+			continue
+		}
+		w.seedStep(w.steps)
+		w.act()
+		w.observe()
+	}
+	if w.failure == "" {
+		w.heal()
+	}
+	for limit := w.steps + healSteps; w.steps < limit && w.failure == "" && !w.done(); w.steps++ {
+		w.seedStep(w.steps)
+		w.now = w.now.Add(100 * time.Millisecond)
+		for _, i := range w.instances {
+			i.step()
+			w.operator(i)
+		}
+		w.observe()
+	}
+	if w.failure == "" && !w.done() {
+		w.fail("liveness", "not everything was applied after the faults ended: %s", w.positions())
+	}
+	for _, i := range w.instances {
+		if i.a != nil {
+			i.a.view.drop()
+		}
 	}
 }
 
-// instance is one daemon: what lives in its memory is gone with a crash.
-type instance struct {
-	w        *world
-	n        int
-	mem      *objstore.Mem
-	a        *Applier
-	b        *batcher.Batcher
-	owned    bool // what the group says to it (it may not have heard yet)
-	believes bool // what it has heard
-	reading  bool
-	gen      uint64
-	held     *batcher.Batch
-	downFor  int
+// act is one random event.
+func (w *world) act() {
+	x := w.rng.IntN(w.total)
+	for _, a := range w.actions {
+		if x -= a.weight; x < 0 {
+			a.do()
+			return
+		}
+	}
 }
 
-// start boots the daemon on the disk as it is.
-func (i *instance) start() {
-	w := i.w
-	i.mem = w.disk.Attach(objstore.MemOptions{Now: w.clock, Fault: i.fault})
-	table, err := paimon.OpenTable(context.Background(), i.mem, paimon.Write)
-	if err != nil {
-		i.crash("open: " + err.Error())
+// group moves the table to an instance; all hear of it when they do.
+func (w *world) group(owner int) {
+	w.owner = owner
+	for n, i := range w.instances {
+		i.want = nil
+		if n == owner {
+			i.want = w.kafka.all()
+		}
+	}
+	w.log("the group gives the table to i%d", owner)
+}
+
+// split gives a part of the partitions to each of two instances, as another
+// assignor in the group would.
+func (w *world) split() {
+	if len(w.instances) < 2 || len(w.kafka.parts) < 2 {
 		return
 	}
-	s := Settings{
-		ID: "p", Apply: w.apply, Topics: []string{simTopic}, Instance: fmt.Sprint("i", i.n), Pin: true, Marks: w.marks, VerifySample: 1,
-		EncodeConcurrency: 1, CommitUserPrefix: "applier-", Log: slog.New(slog.DiscardHandler), Now: w.clock, UUID: w.uuid,
+	w.log("the group splits the table")
+	w.cause("partial assignment")
+	a := w.rng.IntN(len(w.instances))
+	b := (a + 1) % len(w.instances)
+	for n, i := range w.instances {
+		i.want = nil
+		if n != a && n != b {
+			continue
+		}
+		i.want = w.kafka.all()
+		for p := range w.kafka.parts {
+			if (p%2 == 0) != (n == a) {
+				delete(i.want, simPartition(p))
+			}
+		}
 	}
-	if w.apply != batcher.Append {
-		s.Key = []int{0}
+}
+
+// deliver lets a publish arrive whose caller was told of an error, or is dead.
+func (w *world) deliver() {
+	all := w.disk.Delayed()
+	if w.applied >= len(all) {
+		return
 	}
-	i.a, err = New(context.Background(), s, Deps{Name: simTable, Table: table, Source: i, Observer: simObserver{i}})
+	d := all[w.applied]
+	w.applied++
+	earliest, err := paimon.EarliestSnapshotID(context.Background(), w.disk, w.paths())
+	var id int64
+	if _, e := fmt.Sscanf(d.Key, "snapshot/snapshot-%d", &id); err != nil || e == nil && id < earliest {
+		return // no publish is under way for longer than snapshots are kept
+	}
+	err = d.Apply(w.disk)
+	w.dirty = true
+	w.log("late arrival of %s: %v", d.Key, err)
 	if err == nil {
-		i.b, err = batcher.New(batcher.Options{Fields: table.Schema().Fields, Key: s.Key, Apply: w.apply, Limits: batcher.Limits{Rows: 1000}})
-	}
-	if err != nil {
-		i.crash("new: " + err.Error())
-		return
-	}
-	i.believes, i.reading, i.held, i.gen = false, false, nil, 0
-	w.log("i%d starts", i.n)
-}
-
-func (i *instance) crash(why string) {
-	i.w.log("i%d crashes: %s", i.n, why)
-	if i.a != nil {
-		i.a.view.drop()
-	}
-	i.a, i.mem, i.held = nil, nil, nil
-	i.believes, i.reading = false, false
-	i.downFor = i.w.rng.IntN(10)
-}
-
-// fault decides about each primitive operation of this instance.
-func (i *instance) fault(op objstore.Op) objstore.Fault {
-	w := i.w
-	if !w.faults {
-		return objstore.Fault{}
-	}
-	switch x := w.rng.IntN(2000); {
-	case x < 8:
-		w.log("i%d killed at %s", i.n, op)
-		w.met["crash in "+string(op.Kind)]++
-		return objstore.Fault{Crash: true, Applied: w.chance(50)}
-	case x < 14:
-		w.log("i%d: %s fails", i.n, op)
-		return objstore.Fault{Err: syscall.EIO}
-	case x < 18:
-		w.log("i%d: no space for %s", i.n, op)
-		return objstore.Fault{Err: syscall.ENOSPC}
-	case op.Kind == objstore.OpLink && x < 300:
-		w.log("i%d: %s applied but reported as failed", i.n, op)
-		return objstore.Fault{Err: syscall.EIO, Applied: true}
-	case op.Kind == objstore.OpLink && x < 500:
-		w.log("i%d: %s is under way, the answer is an error", i.n, op)
-		return objstore.Fault{Delay: true}
-	}
-	return objstore.Fault{}
-}
-
-// ResolveStart implements Source.
-func (i *instance) ResolveStart(context.Context) (change.Positions, map[string]string, string, error) {
-	pos := change.Positions{}
-	for p := range i.w.logs {
-		pos[change.Partition{Topic: simTopic, Partition: int32(p)}] = change.Position{Next: 0, Epoch: -1}
-	}
-	return pos, map[string]string{simTopic: "id"}, "cluster", nil
-}
-
-// Resume implements Source.
-func (i *instance) Resume(_ context.Context, pos change.Positions, _ map[string]string, _ string) (uint64, error) {
-	i.gen++
-	i.b.Reset(pos, pos.Sorted(), i.gen)
-	i.held = nil
-	i.reading = true
-	return i.gen, nil
-}
-
-// Refuse implements Source: no record of the simulation is refused.
-func (i *instance) Refuse(p change.Partition, offset int64, err *change.RowError) {
-	i.w.fail("i%d refuses %s offset %d: %v", i.n, p, offset, err)
-}
-
-// Stop implements Source.
-func (i *instance) Stop() { i.reading, i.held = false, nil }
-
-// Owned implements Source.
-func (i *instance) Owned() bool { return i.believes }
-
-// Committed implements Source.
-func (i *instance) Committed(change.Positions) {}
-
-// Release implements Source.
-func (i *instance) Release(b *batcher.Batch) { i.b.Recycle(b) }
-
-// step lets the instance do one thing: perform the effect under way, or take
-// the next batch.
-func (i *instance) step() {
-	w := i.w
-	if i.a == nil {
-		if i.downFor--; i.downFor < 0 {
-			i.start()
-		}
-		return
-	}
-	if i.owned != i.believes && w.chance(30) { // hears of the group late: a zombie until then
-		i.believes = i.owned
-		if i.owned {
-			i.a.step(Assigned{})
-		} else {
-			i.a.step(Revoked{})
-			i.reading, i.held = false, nil
-		}
-		return
-	}
-	switch {
-	case i.a.due != nil:
-		i.perform()
-	case i.held != nil:
-		b := i.held
-		i.held = nil
-		i.a.take(b)
-	case i.a.state.Phase == PhaseIdle && i.reading && i.gather():
-	case w.chance(30):
-		i.a.step(Tick{})
-	}
-	if i.mem != nil && i.mem.Crashed() {
-		i.crash("killed")
+		w.meet("late arrival took the name")
 	}
 }
 
-func (i *instance) perform() {
-	a := i.a
-	eff := a.due
-	name := effectName(eff)
-	i.w.log("i%d %s %s", i.n, name, describe(eff))
-	i.w.met["step "+name]++
-	if _, ok := eff.(Wait); ok {
-		a.due = nil
-		a.step(Waited{})
-		return
+// powerCut restarts the machine: what was not synced may be gone.
+func (w *world) powerCut() {
+	if w.backup != nil {
+		return // it would cut a table that is not there
 	}
-	a.advanceDue(context.Background())
-	if f := a.state.Phase; f == PhaseBackoff || f == PhaseHalted {
-		i.w.log("i%d → %s retries %d halt %v", i.n, f, a.state.Retries, a.state.Halt)
-	}
-}
-
-func describe(e Effect) string {
-	if r, ok := e.(Resume); ok {
-		return (&BatchInfo{Next: r.Positions}).String()
-	}
-	s := fmt.Sprintf("%v", e)
-	return s[:min(len(s), 120)]
-}
-
-// gather closes a batch of what the log has.
-func (i *instance) gather() bool {
-	w := i.w
-	n := 0
-	for p, log := range w.logs {
-		at, _ := i.b.Position(int32(p))
-		for o := at.Next; o < int64(len(log)) && o < at.Next+int64(1+w.rng.IntN(5)); o++ {
-			i.add(int32(p), o, log[o])
-			n++
+	w.log("power cut")
+	w.cause("power cut")
+	for _, i := range w.instances {
+		if i.a != nil {
+			i.crash("power cut")
 		}
 	}
-	if n > 0 {
-		i.held = i.b.Seal(batcher.FlushRows)
-	}
-	return n > 0
+	w.disk = w.disk.Crash(w.rng, []float64{0, 0.1, 0.5, 0.9, 1}[w.rng.IntN(5)])
+	w.marks = w.marks.Crash(w.rng, 0.5)
+	w.applied, w.peers = 0, nil
+	w.reopen()
+	w.forgetLost()
 }
 
-func (i *instance) add(p int32, offset int64, r simRecord) {
-	c := i.b.Changes()
-	kind := change.Update
-	if r.delete {
-		kind = change.Delete
-	}
-	if !r.delete || i.w.apply != batcher.Append {
-		c.Cols[0].AppendInt32(r.key)
-		if r.delete {
-			c.Cols[1].AppendNull()
-			c.Cols[2].AppendNull()
-		} else {
-			c.Cols[1].AppendInt64(r.val)
-			c.Cols[2].AppendInt32(int32(r.val % 2))
+func (w *world) heal() {
+	w.seedStep(w.steps)
+	w.log("healed")
+	w.faults, w.dirty = false, true
+	w.restoreAll()
+	w.group(w.owner)
+	for _, i := range w.instances {
+		if i.a != nil {
+			i.a.step(ResumeAsked{})
 		}
-		c.EndRow(kind, p, offset, i.w.now.UnixMilli())
-	}
-	i.b.Record(p, offset, 0, []byte{byte(r.key)}, []byte(fmt.Sprint(r.val)), i.w.now)
-}
-
-// simObserver counts what the loop noticed.
-type simObserver struct{ i *instance }
-
-func (o simObserver) Noticed(n Notice) { o.i.w.met["notice "+string(n)]++ }
-func (o simObserver) Committed(c Commit) {
-	o.i.w.met["committed "+c.Op]++
-	o.i.w.acked[o.i.a.state.Txn] = true
-}
-func (o simObserver) TwoPartitions(int64)          {}
-func (o simObserver) DeadLetter(string)            {}
-func (o simObserver) Rebuilt(int64, time.Duration) { o.i.w.met["index rebuilt"]++ }
-func (o simObserver) Stage(string, time.Duration)  {}
-func (o simObserver) Halted(h *Halt) {
-	if h != nil {
-		o.i.w.log("i%d HALT %s", o.i.n, h)
-		o.i.w.met["halt "+string(h.Code)]++
 	}
 }
 
-func (w *world) report() string {
-	from := max(0, len(w.trace)-150)
-	return fmt.Sprintf("seed %d (%s, partitioned %v, %d instances): %s\n%s", w.seed, w.apply, w.parted, len(w.instances), w.failure, strings.Join(w.trace[from:], "\n"))
+// done: the owner has applied everything, and nobody halts.
+func (w *world) done() bool {
+	i := w.instances[w.owner]
+	if i.a == nil || i.a.state.Phase != PhaseIdle || i.a.state.Positions == nil || i.a.state.Halt != nil || i.topicID != w.kafka.id {
+		return false
+	}
+	for p, part := range w.kafka.parts {
+		if i.a.state.Positions[simPartition(p)].Next != int64(len(part.recs)) {
+			return false
+		}
+	}
+	return len(i.a.state.Positions) == len(w.kafka.parts)
+}
+
+func (w *world) positions() string {
+	s := ""
+	for _, i := range w.instances {
+		if i.a != nil {
+			s += fmt.Sprintf("i%d %s %v halt %v; ", i.n, i.a.state.Phase, i.a.state.Positions, i.a.state.Halt)
+		}
+	}
+	for n, p := range w.kafka.parts {
+		s += fmt.Sprintf("%s/%d ends at %d; ", w.kafka.id, n, len(p.recs))
+	}
+	return s
+}
+
+// text describes the world for a report.
+func (w *world) text() string {
+	var on []string
+	for _, f := range simFeatures {
+		if w.features[f] {
+			on = append(on, f)
+		}
+	}
+	return fmt.Sprintf("%s, partitioned %v, pin %v, %d instances, %d keys; %s", w.apply, w.parted, w.pin, len(w.instances), w.keys, strings.Join(on, ", "))
 }
 
 // openTables opens the table for the observer and for the peers, whose writes
@@ -384,37 +437,42 @@ func (w *world) openTables() (err error) {
 // power cut did to peers' commits: the first that does not read any more goes, with
 // all above it. None of these may be ours.
 func (w *world) reopen() {
+	w.dirty = true
+	ctx := context.Background()
+	if w.schemas[len(w.schemas)-1].off {
+		w.undo()
+	}
 	if err := w.openTables(); err != nil {
-		w.fail("the table does not open after a power cut: %v", err)
+		w.fail("durable", "the table does not open after a power cut: %v", err)
 		return
 	}
-	ctx := context.Background()
-	ids, err := paimon.ListSnapshotIDs(ctx, w.disk, w.table.Paths())
+	ids, err := paimon.ListSnapshotIDs(ctx, w.disk, w.paths())
 	if err != nil {
-		w.fail("%v", err)
+		w.fail("durable", "%v", err)
 		return
 	}
 	torn := slices.IndexFunc(ids, func(id int64) bool { return w.readable(ctx, id) != nil })
 	if torn < 0 {
 		return
 	}
-	w.met["torn peer commit"]++
+	w.meet("torn peer commit")
 	w.log("the power cut tore snapshot %d of %v: %v", ids[torn], ids, w.readable(ctx, ids[torn]))
-	for _, id := range slices.Backward(ids[torn:]) {
+	for _, id := range ids[torn:] {
 		if w.foreign[w.seen[id]] == nil {
-			w.fail("snapshot %d is ours, and does not survive a power cut", id)
+			w.fail("durable", "snapshot %d is ours, and does not survive a power cut: %v", id, w.readable(ctx, id))
 			return
 		}
-		_ = w.disk.Delete(ctx, w.table.Paths().Snapshot(id))
 	}
+	below := int64(0)
 	if torn > 0 {
-		_ = paimon.WriteLatestHint(ctx, w.disk, w.table.Paths(), ids[torn-1])
+		below = ids[torn-1]
 	}
+	w.rollTo(below)
 }
 
 // readable reads everything that a snapshot names.
 func (w *world) readable(ctx context.Context, id int64) error {
-	s, err := paimon.ReadSnapshot(ctx, w.disk, w.table.Paths(), id)
+	s, err := paimon.ReadSnapshot(ctx, w.disk, w.paths(), id)
 	if err != nil {
 		return err
 	}
@@ -429,29 +487,42 @@ func (w *world) readable(ctx context.Context, id int64) error {
 // took: an acknowledged commit must not be among them.
 func (w *world) forgetLost() {
 	ctx := context.Background()
-	for id, ident := range w.seen {
-		raw, err := w.disk.Get(ctx, w.table.Paths().Snapshot(id))
-		if err != nil {
-			if w.acked[ident] && !w.gone(ctx, id) {
-				w.fail("acknowledged snapshot %d is gone after a power cut", id)
+	for _, id := range sortedIDs(w.seen) {
+		ident := w.seen[id]
+		raw, e := w.disk.Get(ctx, w.paths().Snapshot(id))
+		if e != nil {
+			if w.acked[ident] && !w.expired[ident] && !w.undone[ident] {
+				w.fail("durable", "acknowledged snapshot %d is gone after a power cut", id)
 			}
-			delete(w.seen, id)
-			delete(w.bytes, id)
+			w.forget(id)
 			continue
 		}
-		s, err := paimon.ParseSnapshot(raw)
-		if err != nil {
-			w.fail("snapshot %d is torn after a power cut: %v", id, err)
+		s, e := paimon.ParseSnapshot(raw)
+		if e != nil {
+			w.fail("durable", "snapshot %d is torn after a power cut: %v", id, e)
 			return
 		}
 		if identify(s, raw) != ident {
-			w.fail("snapshot %d is another one after a power cut", id)
+			// The rename of a peer over a snapshot may be undone.
+			w.log("snapshot %d is another one after the power cut", id)
 		}
 	}
 }
 
-// gone tells an expired snapshot from a lost one.
-func (w *world) gone(ctx context.Context, id int64) bool {
-	ids, err := paimon.ListSnapshotIDs(ctx, w.disk, w.table.Paths())
-	return err == nil && len(ids) > 0 && ids[0] > id
+// forget notes that a snapshot is not there any more.
+func (w *world) forget(id int64) {
+	if ident, ok := w.seen[id]; ok {
+		w.undone[ident] = true
+	}
+	delete(w.seen, id)
+	delete(w.bytes, id)
+}
+
+func sortedIDs[V any](m map[int64]V) []int64 {
+	var ids []int64
+	for id := range m {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
 }

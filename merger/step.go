@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	"applier/ingest/change"
+	"applier/storage/mutant"
 )
 
 // retriesBeforeHalt is how often a failing effect is tried before the pipeline
@@ -131,7 +132,7 @@ func (s State) settle() (State, []Effect) {
 		return s.recover()
 	case s.Trouble != nil && s.Phase == PhaseIdle && s.Batch == nil:
 		return s.halt(*s.Trouble)
-	case s.Phase == PhaseIdle && s.Batch != nil && !s.Paused:
+	case s.Phase == PhaseIdle && s.Batch != nil && (!s.Paused || mutant.On(mutant.PauseHolds)):
 		s.Attempt = 1
 		return s.begin(PhaseLook)
 	}
@@ -211,7 +212,7 @@ func (s State) batchReady(b *BatchInfo) (State, []Effect) {
 }
 
 func (s State) tick() (State, []Effect) {
-	if s.Waiting || s.Phase != PhaseIdle || s.Batch != nil || !s.Owned {
+	if s.Waiting || s.Phase != PhaseIdle || s.Batch != nil || !s.Owned || mutant.On(mutant.IdleTick) {
 		return s, nil
 	}
 	return s.begin(PhaseLook)
@@ -327,7 +328,9 @@ func (s State) failed(f Failed) (State, []Effect) {
 
 // abandoned: the attempt is not worth going on with, and nothing of it can have
 // been published.
-func (s State) abandoned() bool { return !s.Owned && !s.InFlight && !s.committed() }
+func (s State) abandoned() bool {
+	return !s.Owned && !s.InFlight && !s.committed() && !mutant.On(mutant.DropOnRevoke)
+}
 
 // committed: the batch is in the table, only the work after it is left.
 func (s State) committed() bool { return committed(s.Phase) }
@@ -346,6 +349,8 @@ func (s State) waited() (State, []Effect) {
 		return s.recover()
 	case s.After == PhaseLook:
 		s.Attempt++
+	case s.After == PhasePublish && !s.Owned:
+		return s.begin(PhaseSlot) // not ours to try again; what became of it may be known now
 	}
 	return s.begin(s.After)
 }
@@ -355,7 +360,7 @@ func (s State) looked(l Looked) (State, []Effect) {
 	if s.abandoned() {
 		return s.settle()
 	}
-	if l.Problem != nil && !s.overrides(l.Problem.Code) {
+	if l.Problem != nil && (!s.overrides(l.Problem.Code) || l.Latest.ID == 0) {
 		return s.halt(*l.Problem)
 	}
 	if s.Phase == PhaseRecover {
@@ -384,7 +389,8 @@ func (s State) looked(l Looked) (State, []Effect) {
 // the group, for the fence protects it like any other.
 func (s State) operatorBatch() bool { return s.Batch != nil && s.Batch.operator() }
 
-// overrides: a command that states positions is the answer to these codes.
+// overrides: a command that states positions is the answer to these codes, if the
+// snapshot is known that it is to follow.
 func (s State) overrides(c Code) bool {
 	if !s.operatorBatch() {
 		return false
@@ -401,14 +407,14 @@ func (s State) fence(l Looked) (Notice, bool) {
 	if s.Batch.Op == "start" {
 		return NoticeFenced, l.Record != nil
 	}
-	if s.Batch.operator() {
+	if s.Batch.operator() || mutant.On(mutant.FenceEveryAttempt) && s.Attempt > 1 || mutant.On(mutant.UnknownIsNotFailed) && s.Attempt > 1 {
 		return "", false
 	}
 	if l.Record == nil {
 		return NoticeFenced, true
 	}
 	pos, err := l.Record.Positions()
-	if err != nil || !pos.SameNext(s.Batch.Start) {
+	if err != nil || !pos.SameNext(s.Batch.Start) || !s.sameTopics(l.Record) {
 		return NoticeFenced, true
 	}
 	if l.Record.Epoch > s.Epoch {
@@ -416,6 +422,10 @@ func (s State) fence(l Looked) (Notice, bool) {
 	}
 	return "", false
 }
+
+// sameTopics reports whether a record's positions are of the topics that are read:
+// in a topic created anew the same numbers mean other records.
+func (s State) sameTopics(r *Record) bool { return maps.Equal(r.TopicIDs(), s.Topics) }
 
 // adoptRecord takes what the next record builds on from the newest one.
 func (s *State) adoptRecord(l Looked) {
@@ -439,7 +449,7 @@ func (s State) recovered(l Looked) (State, []Effect) {
 		return s.settle()
 	}
 	if l.Record == nil {
-		if l.Marker {
+		if l.Marker && !mutant.On(mutant.Marker) {
 			return s.halt(Halt{CodeOffsetLost, "no position record is left in the retained snapshots, although this pipeline has committed before"})
 		}
 		return s.begin(PhaseResolve)
@@ -467,7 +477,7 @@ func (s State) idleLooked(l Looked) (State, []Effect) {
 	if err != nil {
 		return s.halt(Halt{CodeVersion, err.Error()})
 	}
-	if !pos.SameNext(s.Positions) || l.Record.Epoch > s.Epoch {
+	if !pos.SameNext(s.Positions) || !s.sameTopics(l.Record) || l.Record.Epoch > s.Epoch {
 		n := NoticeMovedOn
 		if movedBack(pos, s.Positions) {
 			n = NoticeMovedBack
@@ -481,7 +491,7 @@ func (s State) idleLooked(l Looked) (State, []Effect) {
 			return s.settle()
 		})
 	}
-	if l.Stale && !s.Paused {
+	if l.Stale && !s.Paused && !mutant.On(mutant.CarryForward) {
 		s.Batch = &BatchInfo{Start: s.Positions, Next: s.Positions, Op: "carry"}
 		s.Attempt = 1
 		s.adoptRecord(l)
@@ -493,8 +503,8 @@ func (s State) idleLooked(l Looked) (State, []Effect) {
 }
 
 func movedBack(now, before change.Positions) bool {
-	for p, v := range before {
-		if now[p].Next < v.Next {
+	for _, p := range before.Sorted() {
+		if now[p].Next < before[p].Next {
 			return true
 		}
 	}
@@ -507,6 +517,10 @@ func (s State) resolved(r Resolved) (State, []Effect) {
 	}
 	if r.Problem != nil {
 		return s.halt(*r.Problem)
+	}
+	if mutant.On(mutant.StartCommit) {
+		s.Epoch, s.Positions, s.Topics, s.Cluster = 1, r.Start, r.Topics, r.Cluster
+		return s.begin(PhaseResume)
 	}
 	s.Epoch = 1
 	s.Topics, s.Cluster = maps.Clone(r.Topics), r.Cluster
@@ -586,6 +600,9 @@ func (s State) published(p Published) (State, []Effect) {
 		s.InFlight = false
 		return s.begin(PhaseAfter)
 	case PublishUnknown:
+		if mutant.On(mutant.UnknownIsNotFailed) {
+			return s.again(NoticeUnknown)
+		}
 		return s.with([]Effect{Note{NoticeUnknown}}, func(s State) (State, []Effect) { return s.begin(PhaseSlot) })
 	}
 	return s.begin(PhaseSlot)

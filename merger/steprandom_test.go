@@ -276,6 +276,8 @@ func TestStep_Decisions(t *testing.T) {
 	unmarked := sound(10, 2)
 	unmarked.Pinned = false
 	newer := sound(10, 9)
+	other := sound(10, 2)
+	other.Record.Topics = map[string]RecordTopic{stepPart.Topic: {ID: "another", Partitions: other.Record.Topics[stepPart.Topic].Partitions}}
 	for _, c := range []struct {
 		name   string
 		events []Event
@@ -284,6 +286,8 @@ func TestStep_Decisions(t *testing.T) {
 	}{
 		{"a fenced batch is dropped and the source told again", upTo(BatchReady{batch}, sound(12, 5)), "resume waiting", "note:fenced Drop Resume"},
 		{"a higher epoch fences too", upTo(BatchReady{batch}, newer), "resume waiting", "note:fenced_epoch Drop Resume"},
+		{"the same numbers in another topic fence", upTo(BatchReady{batch}, other), "resume waiting", "note:fenced Drop Resume"},
+		{"… and move an idle loop", upTo(Tick{}, other), "resume waiting", "note:moved_on Resume"},
 		{"no record at all fences", upTo(BatchReady{batch}, unsound), "halted T-OFFSET-LOST", "note:fenced Drop halted:T-OFFSET-LOST"},
 		{"an idle table that lost its record halts", upTo(Tick{}, unsound), "halted T-OFFSET-LOST", "halted:T-OFFSET-LOST"},
 		{"a rollback under an idle loop is followed", upTo(Tick{}, sound(7, 2)), "resume waiting", "note:moved_back Resume"},
@@ -296,6 +300,7 @@ func TestStep_Decisions(t *testing.T) {
 		{"… another's: the keys are looked up again", with(attempt, Published{PublishExists}, Slot{SlotOther}), "look waiting batch{t/0[10,20)}", "note:lost_race Discard Look"},
 		{"… nobody's: the same bytes once more", with(attempt, Published{PublishUnknown}, Slot{SlotAbsent}, Waited{}), "publish waiting batch{t/0[10,20)} in-flight", "Publish"},
 		{"… nobody's, and the table is not ours: let it be", with(attempt, Revoked{}, Published{PublishUnknown}, Slot{SlotAbsent}), "standby not-owned", "note:unknown_absent Drop"},
+		{"… nobody's, and the table is taken from us in between: look once more and let it be", with(attempt, Published{PublishUnknown}, Slot{SlotAbsent}, Revoked{}, Waited{}), "slot waiting batch{t/0[10,20)} in-flight not-owned", "ReadSlot"},
 		{"revoked before the publish", upTo(BatchReady{batch}, sound(10, 2), Synced{}, Planned{}, Written{Txn: "x"}, Revoked{}, Stilled{Same: true}), "standby not-owned", "Drop"},
 		{"revoked during the publish: its outcome first", with(attempt, Revoked{}, Published{PublishWon}), "after waiting batch{t/0[10,20)} not-owned", "ReadBack"},
 		{"… acknowledged, then at rest", with(attempt, Revoked{}, Published{PublishWon}, ReadBacked{BackSound}, Hinted{}, Acked{}), "standby not-owned", "note:committed"},
@@ -350,14 +355,25 @@ func TestStep_OperatorStatementsOverrideWhatTheyAnswer(t *testing.T) {
 	for _, i := range Codes() {
 		s := State{Phase: PhaseIdle, Owned: true, Stop: true}
 		s, _ = Step(s, BatchReady{&BatchInfo{Start: change.Positions{}, Next: at(5), Op: "set"}})
-		s, _ = Step(s, Looked{Problem: &Halt{i.Code, "x"}, KnownIntact: true, Record: recordAt(10, 3)})
+		s, _ = Step(s, Looked{Problem: &Halt{i.Code, "x"}, Latest: SnapRef{7, "s"}, KnownIntact: true, Record: recordAt(10, 3)})
 		switch i.Code {
 		case CodeChain, CodeRollback, CodeOffsetLost, CodeReplaced, CodeClone, CodeSecondGroup, CodeConfig:
 			require.Equal(t, PhaseSync, s.Phase, i.Code)
+			require.EqualValues(t, 8, s.Target)
 			require.EqualValues(t, 4, s.Epoch, "a statement fences what was read before it")
 		default:
 			require.Equal(t, PhaseStopped, s.Phase, i.Code)
 			require.Equal(t, i.Code, s.Halt.Code)
 		}
 	}
+}
+
+// A statement about a table whose latest snapshot nobody has seen would be
+// published as snapshot 1.
+func TestStep_OperatorStatementsNeedTheLatestSnapshot(t *testing.T) {
+	s := State{Phase: PhaseIdle, Owned: true, Stop: true}
+	s, _ = Step(s, BatchReady{&BatchInfo{Start: change.Positions{}, Next: at(5), Op: "set"}})
+	s, _ = Step(s, Looked{Problem: &Halt{CodeReplaced, "x"}})
+	require.Equal(t, PhaseStopped, s.Phase)
+	require.Equal(t, CodeReplaced, s.Halt.Code)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"applier/merger/keyindex"
+	"applier/storage/mutant"
 	"applier/storage/objstore"
 	"applier/storage/paimon"
 	"applier/storage/paimon/manifest"
@@ -66,12 +67,18 @@ func (v *view) drop() {
 	v.index, v.files, v.bySeg, v.ref, v.state = nil, nil, nil, SnapRef{}, nil
 }
 
+// at reports whether the view is that of a snapshot: ids are used again, so the
+// identity must be the same.
+func (v *view) at(ref SnapRef) bool {
+	return v.ref == ref || mutant.On(mutant.IndexIdentity) && v.ref.ID == ref.ID
+}
+
 // stateOnly brings the lists to a snapshot, for commits without rows.
 func (v *view) stateOnly(ctx context.Context, to *link) (*paimon.State, error) {
 	if to == nil {
 		return v.table.State(ctx, nil)
 	}
-	if v.state != nil && v.ref == to.ref {
+	if v.state != nil && v.at(to.ref) {
 		return v.state, nil
 	}
 	return v.table.State(ctx, to.snap)
@@ -82,13 +89,13 @@ func (v *view) stateOnly(ctx context.Context, to *link) (*paimon.State, error) {
 // anything, and a commit of ours that outlives what it stands on in a power cut
 // would leave a broken chain. It is done for every commit, with rows or without.
 func (v *view) secure(ctx context.Context, to *link) error {
-	if to == nil || v.durable == to.ref {
+	if to == nil || v.durable == to.ref || mutant.On(mutant.SecureForeign) {
 		return nil
 	}
 	var foreign []*link
-	for l := to; l.own == nil && l.ref != v.durable && v.mayBeLost(l); {
+	for l := to; (l.own == nil || l.copied()) && l.ref != v.durable && v.mayBeLost(l); {
 		foreign = append(foreign, l)
-		below, err := v.chain.at(ctx, l.ref.ID-1)
+		below, err := v.chain.fresh(ctx, l.ref.ID-1) // it may have expired since it was seen
 		if errors.Is(err, objstore.ErrNotExist) {
 			// The earliest: what expired snapshots added is in it, durable or not.
 			if err := v.table.SyncLive(ctx, l.snap, v.s.Now().Add(-writeBack-anyZone).UnixMilli()); err != nil {
@@ -129,7 +136,7 @@ func (v *view) sync(ctx context.Context, to *link) error {
 	if to != nil {
 		ref = to.ref
 	}
-	if v.state != nil && v.ref == ref {
+	if v.state != nil && v.at(ref) {
 		return nil
 	}
 	st, err := v.stateOnly(ctx, to)
@@ -178,7 +185,7 @@ func (v *view) steps(ctx context.Context, to *link) ([]*link, error) {
 	}
 	if v.ref.ID > 0 {
 		base, err := v.chain.at(ctx, v.ref.ID)
-		if err != nil || base.ref != v.ref {
+		if err != nil || base.ref != v.ref && !mutant.On(mutant.IndexIdentity) {
 			return nil, nil
 		}
 	}
@@ -251,7 +258,7 @@ func (v *view) applyVectors(ctx context.Context, refs map[paimon.FileKey]paimon.
 		k := paimon.KeyOf(&f.entry)
 		ref, has := refs[k]
 		switch {
-		case gone[k], !has && f.vector == nil, has && ref.Same(f.ref):
+		case gone[k], !has && f.vector == nil, has && ref.Same(f.ref), mutant.On(mutant.FollowVectors):
 		case !has:
 			return fmt.Errorf("%w: data file %s lost its deletion vector", keyindex.ErrLost, k.Name)
 		default:

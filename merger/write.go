@@ -10,6 +10,7 @@ import (
 	"applier/ingest/change"
 	"applier/merger/keyindex"
 	"applier/storage/failpoint"
+	"applier/storage/mutant"
 	"applier/storage/objstore"
 	"applier/storage/paimon"
 	"applier/storage/paimon/manifest"
@@ -195,7 +196,7 @@ func (a *Applier) write(ctx context.Context, e Write) (Event, error) {
 		if a.table.Options().DeletionVectors {
 			err = a.vectorFiles(at, base, &ch)
 		} else {
-			err = a.rewriteFiles(ctx, at, base, &ch)
+			err = a.rewriteFiles(ctx, at, &ch)
 		}
 		if err != nil {
 			return nil, err
@@ -398,7 +399,7 @@ func (a *Applier) vectorFiles(at *attempt, base *paimon.State, ch *paimon.Change
 			return err
 		}
 		m := roaring.New()
-		if f.vector != nil {
+		if f.vector != nil && !mutant.On(mutant.UnionVectors) {
 			m = f.vector.Clone()
 		}
 		before := m.GetCardinality()
@@ -423,7 +424,10 @@ func (a *Applier) vectorFiles(at *attempt, base *paimon.State, ch *paimon.Change
 	// The other vectors of an index file are written again as they are.
 	unchanged := func(k paimon.FileKey) (*roaring.Bitmap, error) {
 		f := a.view.files[k]
-		if f == nil || f.vector == nil {
+		switch {
+		case mutant.On(mutant.SiblingVectors):
+			return roaring.New(), nil
+		case f == nil || f.vector == nil:
 			return nil, a.strayVector(k)
 		}
 		return f.vector, a.derived(f, refs)

@@ -130,7 +130,7 @@ func (r *runner) changes(ctx context.Context, st *paimon.State, joins []*join) (
 		k := paimon.KeyOf(&files[i])
 		live[k], rows[k] = true, files[i].File.Rows
 	}
-	refs, err := vectorRefs(r.t, st)
+	refs, err := r.t.LiveVectors(st.Index)
 	if err != nil {
 		return ch, 0, err
 	}

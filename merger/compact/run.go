@@ -51,7 +51,7 @@ func Survey(ctx context.Context, t *paimon.Table) (*paimon.State, []File, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	refs, err := vectorRefs(t, st)
+	refs, err := t.LiveVectors(st.Index)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -71,14 +71,6 @@ func Survey(ctx context.Context, t *paimon.Table) (*paimon.State, []File, error)
 		}
 	}
 	return st, files, nil
-}
-
-// vectorRefs are the vectors that count: none in copy-on-write tables.
-func vectorRefs(t *paimon.Table, st *paimon.State) (map[paimon.FileKey]paimon.VectorRef, error) {
-	if !t.Options().DeletionVectors {
-		return nil, nil
-	}
-	return paimon.VectorRefs(st.Index)
 }
 
 // Run joins what the policy chooses of the newest snapshot's files and commits it.
@@ -153,7 +145,7 @@ func (r *runner) throttle(ctx context.Context, bytes int64) error {
 // join writes the new file of a group. A file that has gone since, as it happens
 // in a busy table, gives the group up.
 func (r *runner) join(ctx context.Context, st *paimon.State, g []File) error {
-	refs, err := vectorRefs(r.t, st)
+	refs, err := r.t.LiveVectors(st.Index)
 	if err != nil {
 		return err
 	}

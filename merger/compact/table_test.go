@@ -154,7 +154,7 @@ func (w *world) delete(share float64) {
 	st := w.state()
 	files, err := w.table.Files(bg, st, nil)
 	require.NoError(w.t, err)
-	refs, err := vectorRefs(w.table, st)
+	refs, err := w.table.LiveVectors(st.Index)
 	require.NoError(w.t, err)
 	ch, vectors := paimon.Changes{}, []paimon.VectorChange{}
 	for i := range files {

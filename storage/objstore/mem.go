@@ -113,6 +113,18 @@ func (m *Mem) RemoveAll(key string) error {
 	return nil
 }
 
+// Restore puts the tree of another disk in the place of this one's, as restoring
+// a backup, or making the root anew, does: all of it durable, under the users that
+// are there. It is no operation.
+func (m *Mem) Restore(from *Mem) {
+	tree := from.Crash(nil, 1).fs.disk
+	d := m.fs.disk
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.root, d.gone = tree.root, false
+	d.folders = max(d.folders, tree.folders)
+}
+
 // Delayed is an object on its way to its name: what an object store or a network
 // file system may still do after the caller gave up, or died.
 type Delayed struct {

@@ -344,3 +344,16 @@ func TestMemCrash_SyncMakesAForeignObjectDurable(t *testing.T) {
 	require.True(t, bytes.Equal(block('s', 5000), objectsOf(m.Crash(nil, 0))["snapshot/snapshot-1"]))
 	require.ErrorIs(t, m.Sync(ctx, "snapshot/snapshot-1", "snapshot/snapshot-2"), objstore.ErrNotExist)
 }
+
+func TestMem_RestoreBringsBackATreeForEveryUser(t *testing.T) {
+	m := objstore.NewMem(objstore.MemOptions{})
+	user := m.Attach(objstore.MemOptions{})
+	putMem(t, m, "snapshot/snapshot-1", []byte("one"))
+	backup := m.Clone()
+	require.NoError(t, m.RemoveAll(""))
+	require.ErrorIs(t, user.PutIfAbsent(ctx, "snapshot/snapshot-2", nil), objstore.ErrNotExist)
+	m.Restore(backup)
+	putMem(t, user, "snapshot/snapshot-2", []byte("two"))
+	require.Len(t, objectsOf(m.Crash(nil, 0)), 2)
+	require.Len(t, objectsOf(backup), 1, "the backup is not touched")
+}

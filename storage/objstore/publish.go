@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"applier/storage/failpoint"
+	"applier/storage/mutant"
 )
 
 // PutIfAbsent implements Bucket. The object is staged under a hidden name and
@@ -80,9 +81,9 @@ func (b *files) syncObject(key string) error {
 	unsynced := b.unsynced[key]
 	b.mu.Unlock()
 	var err error
-	if !unsynced {
-		if err = b.fs.syncFile(key); err == nil {
-			return nil
+	if !unsynced || mutant.On(mutant.FreshAfterFailedSync) {
+		if err = b.fs.syncFile(key); err == nil || mutant.On(mutant.FreshAfterFailedSync) {
+			return err
 		}
 		b.mu.Lock()
 		if b.unsynced == nil {
@@ -124,7 +125,7 @@ func (b *files) stage(key string, data []byte) (temp string, err error) {
 		return "", err
 	}
 	_, err = f.Write(data)
-	if err == nil {
+	if err == nil && !mutant.On(mutant.SyncStaged) {
 		err = f.sync()
 	}
 	if e := f.close(); err == nil {
@@ -169,6 +170,9 @@ func (b *files) publish(temp, key string) error {
 	}
 	// Also when the name was taken: it may be by our own earlier try whose sync
 	// failed, and the caller who finds itself there counts it as durable.
+	if mutant.On(mutant.SyncName) && linkErr == nil {
+		return nil
+	}
 	if err := b.syncFolder(folderOf(key)); err != nil {
 		return fmt.Errorf("publishing %q: %w", key, err)
 	}

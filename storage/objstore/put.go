@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"applier/storage/failpoint"
+	"applier/storage/mutant"
 )
 
 // maxOpen bounds the files that one PutAll holds open.
@@ -127,6 +128,9 @@ func (p *put) write(i int) error {
 }
 
 func (p *put) sync(i int) error {
+	if mutant.On(mutant.SyncFiles) {
+		return p.files[i].close()
+	}
 	if err := syncClose(p.files[i]); err != nil {
 		return failed("syncing", p.objects[i].Key, err)
 	}

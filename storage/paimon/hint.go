@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"applier/storage/mutant"
 	"applier/storage/objstore"
 )
 
@@ -38,6 +39,9 @@ func LatestSnapshotID(ctx context.Context, b objstore.Bucket, p Paths) (int64, e
 		}
 		if !ok {
 			break
+		}
+		if mutant.On(mutant.ProbeUpwards) {
+			return hint, nil
 		}
 		more, err := exists(ctx, b, p.Snapshot(hint+1))
 		if err != nil {

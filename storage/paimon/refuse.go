@@ -33,6 +33,7 @@ const (
 	CodeBuckets           Code = "buckets"
 	CodeBucketFunction    Code = "bucket_function"
 	CodeRowTracking       Code = "row_tracking"
+	CodeVectorsOff        Code = "vectors_off"
 	CodeExternalPaths     Code = "external_paths"
 	CodeIndexFileLocation Code = "index_file_location"
 	CodeFileIndex         Code = "file_index"

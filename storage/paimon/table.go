@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"applier/storage/objstore"
@@ -54,13 +55,21 @@ func (t *Table) checkHistory(ctx context.Context) error {
 		return err
 	}
 	s, err := ReadSnapshot(ctx, t.bucket, t.paths, id)
-	if errors.Is(err, objstore.ErrNotExist) {
-		return nil // expired meanwhile; every commit looks again
+	if errors.Is(err, objstore.ErrNotExist) || errors.Is(err, ErrCorrupt) || errors.Is(err, ErrNewer) {
+		return nil // every commit looks again; whoever reads the snapshot says what it is
 	}
 	if err != nil {
 		return err
 	}
-	return t.checkTracking(ctx, &State{Snapshot: s})
+	if err := t.checkTracking(ctx, &State{Snapshot: s}); err != nil || t.options.DeletionVectors {
+		return err
+	}
+	index, err := t.Index(ctx, s)
+	if err != nil || !slices.ContainsFunc(index, func(e manifest.IndexEntry) bool { return len(e.Vectors) > 0 }) {
+		return nil // an index that cannot be read: see above
+	}
+	return &Refusal{[]Reason{{CodeVectorsOff, fmt.Sprintf("deletion-vectors.enabled was set to false when snapshot %d had deletion vectors: "+
+		"for every engine the rows that those had deleted are back; set it to true again, purge them with a full compaction, and then set it to false", s.ID)}}}
 }
 
 // openAt opens a table at a schema; branch "" is the one that the options name.

@@ -53,8 +53,31 @@ type ownSchema struct {
 // newSchemaCache returns the cache and fills own with the schemas of the given
 // names, of which the last one holds every field that is known.
 func newSchemaCache(own []ownSchema, names ...string) (*schemaCache, error) {
+	parsed, err := parseOwn()
+	if err != nil {
+		return nil, err
+	}
 	c := &schemaCache{byStr: map[string]*writerSchema{}}
 	for i, name := range names {
+		o := parsed[name]
+		own[i] = o.ownSchema
+		c.byStr[o.text] = &writerSchema{o.Schema, true}
+		c.known = o.root
+	}
+	return c, nil
+}
+
+// parsedSchema is an embedded schema, parsed.
+type parsedSchema struct {
+	ownSchema
+	root *avro.SchemaNode
+}
+
+// parseOwn parses the embedded schemas, once for all tables: they are constants,
+// and never changed by those who use them.
+var parseOwn = sync.OnceValues(func() (map[string]parsedSchema, error) {
+	out := map[string]parsedSchema{}
+	for _, name := range []string{"manifest", "manifest-extended", "list", "list-extended", "index"} {
 		text, err := schemaText(name)
 		if err != nil {
 			return nil, err
@@ -63,12 +86,10 @@ func newSchemaCache(own []ownSchema, names ...string) (*schemaCache, error) {
 		if err != nil {
 			return nil, fmt.Errorf("parsing the schema %s: %w", name, err)
 		}
-		own[i] = ownSchema{s, text}
-		c.byStr[text] = &writerSchema{s, true}
-		c.known = s.Root()
+		out[name] = parsedSchema{ownSchema{s, text}, s.Root()}
 	}
-	return c, nil
-}
+	return out, nil
+})
 
 // get returns the schema of a text, parsed and compared with what is known.
 func (c *schemaCache) get(text string) (*writerSchema, error) {
