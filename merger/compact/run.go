@@ -96,6 +96,9 @@ func Run(ctx context.Context, t *paimon.Table, o Options) (Result, error) {
 			n += g[i].Entry.File.Size
 		}
 		if err := r.throttle(ctx, n); err != nil {
+			if e := r.commit(ctx); e != nil { // what is joined is not thrown away
+				err = errors.Join(err, e)
+			}
 			return r.result, err
 		}
 		if err := r.join(ctx, st, g); err != nil {

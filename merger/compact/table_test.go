@@ -42,6 +42,7 @@ type world struct {
 	next   int64
 	uuids  int
 	clock  int64
+	wall   bool // the time is that of the bubble
 }
 
 func newWorld(t testing.TB, seed uint64, options map[string]string) *world {
@@ -73,6 +74,9 @@ func (w *world) uuid() string {
 }
 
 func (w *world) now() time.Time {
+	if w.wall {
+		return time.Now()
+	}
 	w.clock += 1000
 	return time.UnixMilli(w.clock)
 }

@@ -1,0 +1,180 @@
+package compact
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"applier/storage/paimon"
+
+	"github.com/stretchr/testify/require"
+)
+
+// keeper starts one on the world's table; done collects what it tells.
+func (w *world) keeper(u Upkeep, mine func() bool, done *[]Done) *Keeper {
+	w.wall = true
+	return &Keeper{
+		Upkeep: u, Mine: mine, CommitRows: func() int64 { return 5 }, Tell: func(d Done) { *done = append(*done, d) },
+		Open:    func(ctx context.Context) (*paimon.Table, error) { return paimon.OpenTable(ctx, w.bucket, paimon.Write) },
+		Options: w.options(Policy{}), Log: slog.New(slog.DiscardHandler),
+	}
+}
+
+func always() bool { return true }
+
+// A day of small commits with deletes: files and snapshots stay few, rows right.
+func TestKeeper_KeepsATableInShapeWhileOthersWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 2, map[string]string{"deletion-vectors.enabled": "true", "snapshot.time-retained": "1 h", "snapshot.num-retained.min": "3"})
+		var done []Done
+		k := w.keeper(Upkeep{Compact: true, Expire: true, Orphans: true, Every: time.Minute}, always, &done)
+		ctx, stop := context.WithCancel(t.Context())
+		go k.Run(ctx)
+		for range 144 {
+			w.insert(5)
+			if w.rng.IntN(2) == 0 {
+				w.delete(0.1)
+			}
+			time.Sleep(10*time.Minute + time.Second)
+		}
+		synctest.Wait()
+		w.holds()
+		_, files, err := Survey(t.Context(), w.table)
+		require.NoError(t, err)
+		require.Less(t, len(files), 12)
+		ids, err := paimon.ListSnapshotIDs(t.Context(), w.bucket, w.table.Paths())
+		require.NoError(t, err)
+		require.Less(t, len(ids), 40)
+		require.Greater(t, w.state().Snapshot.ID, int64(200))
+		expired, purged := int64(0), int64(0)
+		for _, d := range done {
+			require.NoError(t, d.Err)
+			expired += d.Expired
+			purged += d.Compaction.RowsPurged
+		}
+		require.Greater(t, expired, int64(150))
+		require.Greater(t, purged, int64(100))
+		stop()
+		synctest.Wait()
+	})
+}
+
+func TestKeeper_LeavesAloneWhatIsNotItsOwn(t *testing.T) {
+	for name, c := range map[string]struct {
+		options map[string]string
+		upkeep  Upkeep
+		mine    func() bool
+	}{
+		"a table of another instance":       {nil, Upkeep{Compact: true, Expire: true, Every: time.Minute}, func() bool { return false }},
+		"a table that another job compacts": {map[string]string{"write-only": "true"}, Upkeep{Compact: true, Expire: true, Every: time.Minute}, always},
+		"outside of the window":             {nil, Upkeep{Compact: true, Every: time.Minute, Window: Window{5 * time.Hour, 6 * time.Hour}}, always},
+		"switched off":                      {nil, Upkeep{Every: time.Minute}, always},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				options := map[string]string{"deletion-vectors.enabled": "true", "snapshot.time-retained": "1 s"}
+				for k, v := range c.options {
+					options[k] = v
+				}
+				w := newWorld(t, 2, options)
+				var done []Done
+				k := w.keeper(c.upkeep, c.mine, &done)
+				for range 12 {
+					w.insert(3)
+				}
+				ctx, stop := context.WithCancel(t.Context())
+				go k.Run(ctx)
+				time.Sleep(3 * time.Hour) // the bubble begins at midnight
+				synctest.Wait()
+				require.Empty(t, done)
+				require.EqualValues(t, 12, w.state().Snapshot.ID)
+				stop()
+				synctest.Wait()
+			})
+		})
+	}
+}
+
+func TestKeeper_TellsOfErrorsAndGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 2, modes["deletion vectors"])
+		for range 6 {
+			w.insert(3)
+		}
+		var done []Done
+		k := w.keeper(Upkeep{Compact: true, Every: time.Minute}, always, &done)
+		open, gone := k.Open, errors.New("the disk is gone")
+		k.Open = func(ctx context.Context) (*paimon.Table, error) {
+			if len(done) < 2 {
+				return nil, gone
+			}
+			return open(ctx)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		go k.Run(ctx)
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		stop()
+		synctest.Wait()
+		require.Len(t, done, 3)
+		require.ErrorIs(t, done[0].Err, gone)
+		require.ErrorIs(t, done[1].Err, gone)
+		require.Equal(t, 1, done[2].Compaction.Commits)
+		w.holds()
+	})
+}
+
+// The rate spreads reading over time, and what is joined when the window ends is
+// committed.
+func TestKeeper_KeepsRateAndWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1, modes["deletion vectors"]) // two partitions
+		for range 12 {
+			w.insert(6)
+		}
+		var done []Done
+		k := w.keeper(Upkeep{Compact: true, Every: time.Hour, Rate: 1, Window: Window{time.Hour, 2 * time.Hour}}, always, &done)
+		ctx, stop := context.WithCancel(t.Context())
+		go k.Run(ctx)
+		time.Sleep(6 * time.Hour)
+		synctest.Wait()
+		stop()
+		synctest.Wait()
+		require.Len(t, done, 1)
+		require.NoError(t, done[0].Err)
+		require.Equal(t, 1, done[0].Compaction.FilesAfter, "one of two groups: a byte a second takes until after the window")
+		w.holds()
+	})
+}
+
+func TestWindow(t *testing.T) {
+	day := func(clock string) time.Time {
+		at, err := time.Parse("15:04", clock)
+		require.NoError(t, err)
+		return at
+	}
+	for _, c := range []struct {
+		window   string
+		in, outs []string
+	}{
+		{"", []string{"00:00", "13:00"}, nil},
+		{"01:00-05:30", []string{"01:00", "05:29"}, []string{"00:59", "05:30", "23:00"}},
+		{"22:00-02:00", []string{"22:00", "23:59", "00:00", "01:59"}, []string{"02:00", "12:00", "21:59"}},
+	} {
+		w, err := ParseWindow(c.window)
+		require.NoError(t, err)
+		for _, x := range c.in {
+			require.True(t, w.Holds(day(x)), "%s in %s", x, c.window)
+		}
+		for _, x := range c.outs {
+			require.False(t, w.Holds(day(x)), "%s in %s", x, c.window)
+		}
+	}
+	for _, bad := range []string{"1:00-2:00", "01:00", "01:00-25:00", "01:00-01:00", "01:00 05:00", "aa:bb-cc:dd"} {
+		_, err := ParseWindow(bad)
+		require.Error(t, err, bad)
+	}
+}
