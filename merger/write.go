@@ -355,7 +355,9 @@ func (a *Applier) advance(at *attempt) error {
 	a.chain.forget(ref.ID + 1)
 	a.view.durable = ref
 	if a.view.enc == nil || at.plan == nil {
-		if a.view.state != nil {
+		// An empty commit is built on lists alone: the index may not have followed
+		// what others committed below it, and then stays where it is.
+		if a.view.state != nil && (a.view.enc == nil || a.view.ref == a.state.Base) {
 			a.view.ref, a.view.state = ref, c.State
 		}
 		return nil
