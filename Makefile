@@ -4,7 +4,8 @@
 
 GO       ?= go
 CACHE    ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/applier
-SEEDS    ?= 200
+SEEDS    ?= 2000
+FIRST    ?= 1
 CYCLES   ?= 25
 FUZZTIME ?= 1s
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -14,11 +15,11 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOFUMPT     := mvdan.cc/gofumpt@v0.12.0
 
 # Build tags of this tree; lint looks at it with and without them.
-TAGS := itest itestfull failpoints
+TAGS := itest itestfull failpoints mutants
 
 export APPLIER_CACHE ?= $(CACHE)
 
-.PHONY: help build run test itest itest-setup itest-full sim crash bench bench-peers lint fmt fuzz-smoke gen
+.PHONY: help build run test itest itest-setup itest-full sim crash bench bench-peers lint fmt fuzz-smoke gen sim-mutants
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -43,8 +44,12 @@ itest-full: itest-setup ## interop tests, long ones included, and the long runs 
 	$(GO) test -count=1 -timeout 60m ./storage/paimon -run Damaged -damages 2500
 	$(GO) test -count=1 -tags 'itest itestfull' -timeout 180m ./itest/...
 
-sim: ## the seeded simulation of the commit loop: SEEDS=200
-	$(GO) test -count=1 -timeout 24h ./merger -run TestSimulation -seeds $(SEEDS)
+sim: ## the seeded simulation of the commit loop: SEEDS=2000, FIRST=1
+	$(GO) test -count=1 -v -timeout 72h ./merger -run TestSimulation -seeds $(SEEDS) -first-seed $(FIRST)
+
+sim-mutants: ## leave out each rule of the commit protocol: the simulation must notice; MUTANT=name runs one
+	$(GO) test -count=1 -v -timeout 12h -tags mutants ./merger -run 'TestMutants' -mutant '$(MUTANT)'
+	$(GO) test -count=1 -v -timeout 1h ./merger -run 'TestSimulation_Every' -seeds 2000
 
 crash: itest-setup ## kill -9 cycles on the real binary with real Kafka: CYCLES=25
 	APPLIER_CYCLES=$(CYCLES) $(GO) test -count=1 -tags itest -timeout 24h ./itest -run 'Crash'

@@ -1,6 +1,7 @@
 package merger
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -16,6 +17,7 @@ import (
 type link struct {
 	ref    SnapRef
 	snap   *paimon.Snapshot
+	raw    []byte // the file: what reads the same is the same
 	own    *Record
 	others map[string]*Record
 	// restores is the older snapshot whose content this one has, 0 for none; nil:
@@ -71,16 +73,17 @@ func (c *chain) read(ctx context.Context, id int64) (*link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", key, err)
 	}
+	old := c.seen[id]
+	if old != nil && bytes.Equal(old.raw, raw) {
+		return old, nil
+	}
 	s, err := paimon.ParseSnapshot(raw)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", key, err)
 	}
-	l := &link{ref: SnapRef{id, identify(s, raw)}, snap: s}
+	l := &link{ref: SnapRef{id, identify(s, raw)}, snap: s, raw: raw}
 	if l.own, l.others, err = RecordIn(s.Properties, c.id); err != nil {
 		return nil, fmt.Errorf("reading %s: %w", key, err)
-	}
-	if old := c.seen[id]; old != nil && old.ref == l.ref {
-		return old, nil
 	}
 	return l, nil
 }
@@ -97,7 +100,7 @@ func (c *chain) doubt(ctx context.Context) error {
 	}
 	l, err := c.read(ctx, c.top)
 	switch {
-	case errors.Is(err, objstore.ErrNotExist), err == nil && l != old:
+	case errors.Is(err, objstore.ErrNotExist), err == nil && l.ref != old.ref:
 		c.forget(0)
 		return nil
 	}

@@ -623,3 +623,17 @@ func TestSecure_PassesOverSnapshotsThatExpired(t *testing.T) {
 	}
 	require.NoError(t, r.a.view.secure(ctx, top))
 }
+
+// Found by the simulation: an empty commit moved the index past foreign snapshots
+// that it had not followed.
+func TestCarry_DoesNotHideForeignRowsFromTheIndex(t *testing.T) {
+	r := committed3(t, rigOptions{})
+	defer r.close()
+	for range 6 {
+		r.foreign(kvRow(7, "theirs"))
+	}
+	r.post(Tick{})
+	require.Contains(t, r.seen.notices, NoticeCarried)
+	r.put(0, 7, "ours")
+	require.Equal(t, Counts{Updated: 6}, r.commit().Counts)
+}

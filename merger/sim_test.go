@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	simSeeds = flag.Int("seeds", 40, "how many seeds the simulation runs; make sim runs 2000")
+	simSeeds = flag.Int("seeds", 40, "how many seeds the simulation runs; make sim and CI run 2000")
 	simFirst = flag.Uint64("first-seed", 1, "the first seed of the simulation")
 )
 

@@ -318,6 +318,11 @@ func (i *instance) gather() bool {
 	if !i.reading || i.b.Empty() {
 		return false
 	}
+	for _, p := range i.parts {
+		if !i.have[p] {
+			i.w.fail("partial", "i%d reads, although partition %s is not assigned to it", i.n, p)
+		}
+	}
 	i.held = i.b.Seal(batcher.FlushRows)
 	if i.held.Counts.TwoPartitions > 0 {
 		i.w.meet("key in two partitions of a batch")

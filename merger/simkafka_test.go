@@ -8,6 +8,7 @@ import (
 	"applier/batcher"
 	"applier/ingest"
 	"applier/ingest/change"
+	"applier/storage/mutant"
 )
 
 // simRecord is one record of the simulated topic.
@@ -231,10 +232,14 @@ func (i *instance) fetch() {
 		}
 		p := k.parts[part.Partition]
 		switch {
+		case at.Next < p.start && mutant.On(mutant.LogStart): // a client with a reset policy
+			i.b.Advance(int32(n), p.start, -1, i.w.now)
+			at.Next = p.start
 		case at.Next < p.start:
 			i.stop(Halt{CodeGap, fmt.Sprintf("%s: %d was removed", part, at.Next)})
 			return
-		case at.Next > int64(len(p.recs)), at.Epoch >= 0 && p.epochEnd(at.Epoch) < at.Next:
+		case at.Next > int64(len(p.recs)), at.Epoch >= 0 && p.epochEnd(at.Epoch) < at.Next && !mutant.On(mutant.EpochEnds): // a client that asks with epochs
+
 			i.stop(Halt{CodeTruncated, fmt.Sprintf("%s: the log was cut below %d", part, at.Next)})
 			return
 		}
@@ -250,6 +255,9 @@ func (i *instance) release() {
 		return
 	}
 	for n, end := range i.passing {
+		// A log that was cut meanwhile will not reach its old end by itself; what the
+		// consumer does then is for its own tests.
+		end = min(end, int64(len(i.w.kafka.parts[i.parts[n].Partition].recs)))
 		if at, ok := i.b.Position(n); !ok || at.Next < end {
 			return
 		}

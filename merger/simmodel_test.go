@@ -47,8 +47,8 @@ import (
 // the commit recorder of itest; I14 by the soak run; I15 for the manual by tidy.
 // Beside them: "durable" (what was acknowledged survives a power cut), "liveness"
 // (everything is applied once the faults end), and what single rules promise:
-// "pause", "revoke", "carry", "read-back", "table", "operator" (a documented
-// command works).
+// "pause", "revoke", "carry", "read-back", "table", "partial", "operator" (a
+// documented command works).
 
 // simState is the sequential model of the table: the values of each key, a
 // multiset as MERGE sees it, and how far the log is applied.

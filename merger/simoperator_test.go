@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"applier/storage/objstore"
 	"applier/storage/paimon"
@@ -433,7 +434,9 @@ func (w *world) setOffsets(i *instance, op string) {
 		return
 	}
 	w.observe()
-	ctx := context.Background()
+	// A command that never comes to an end is one that does not work.
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
 	st, err := w.latest(ctx)
 	if err != nil {
 		w.fail("operator", "%v", err)

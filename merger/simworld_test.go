@@ -263,6 +263,22 @@ func (w *world) run() {
 	if w.failure == "" {
 		w.heal()
 	}
+	w.settle()
+	if w.failure == "" && w.on("rollback") {
+		w.seedStep(w.steps)
+		w.rollback() // under instances that have nothing to do
+		w.observe()
+		w.settle()
+	}
+	for _, i := range w.instances {
+		if i.a != nil {
+			i.a.view.drop()
+		}
+	}
+}
+
+// settle lets everybody work until everything is applied.
+func (w *world) settle() {
 	for limit := w.steps + healSteps; w.steps < limit && w.failure == "" && !w.done(); w.steps++ {
 		w.seedStep(w.steps)
 		w.now = w.now.Add(100 * time.Millisecond)
@@ -274,11 +290,6 @@ func (w *world) run() {
 	}
 	if w.failure == "" && !w.done() {
 		w.fail("liveness", "not everything was applied after the faults ended: %s", w.positions())
-	}
-	for _, i := range w.instances {
-		if i.a != nil {
-			i.a.view.drop()
-		}
 	}
 }
 
@@ -366,7 +377,9 @@ func (w *world) powerCut() {
 	w.marks = w.marks.Crash(w.rng, 0.5)
 	w.applied, w.peers = 0, nil
 	w.reopen()
-	w.forgetLost()
+	if w.failure == "" {
+		w.forgetLost()
+	}
 }
 
 func (w *world) heal() {
@@ -382,18 +395,23 @@ func (w *world) heal() {
 	}
 }
 
-// done: the owner has applied everything, and nobody halts.
+// done: the table holds everything, and its owner is at rest.
 func (w *world) done() bool {
 	i := w.instances[w.owner]
 	if i.a == nil || i.a.state.Phase != PhaseIdle || i.a.state.Positions == nil || i.a.state.Halt != nil || i.topicID != w.kafka.id {
 		return false
 	}
+	ids, err := w.ids()
+	if err != nil || len(ids) == 0 {
+		return false
+	}
+	exp := w.expected[w.seen[ids[len(ids)-1]]]
 	for p, part := range w.kafka.parts {
-		if i.a.state.Positions[simPartition(p)].Next != int64(len(part.recs)) {
+		if exp == nil || exp.pos[int32(p)].Next != int64(len(part.recs)) {
 			return false
 		}
 	}
-	return len(i.a.state.Positions) == len(w.kafka.parts)
+	return len(exp.pos) == len(w.kafka.parts)
 }
 
 func (w *world) positions() string {

@@ -478,9 +478,9 @@ func (a *Applier) advance(at *attempt) error {
 	a.view.durable = ref
 	a.view.bucketsCommitted(ref, at)
 	if a.view.enc == nil || at.plan == nil {
-		// An empty commit may stand on snapshots of others that the view has not
-		// followed yet: then it stays behind, for sync to bring it forward.
-		if a.view.state != nil && a.view.ref == at.base {
+		// An empty commit is built on lists alone: the index may not have followed
+		// what others committed below it, and then stays where it is.
+		if a.view.state != nil && (a.view.enc == nil || a.view.ref == at.base) {
 			a.view.ref, a.view.state = ref, c.State
 		}
 		return nil
