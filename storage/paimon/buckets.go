@@ -116,6 +116,9 @@ type Target struct {
 // Paimon SchemaValidation).
 func (c *refuser) refuseBuckets() {
 	s, o := c.s, c.o
+	if len(s.PrimaryKeys) > 0 { // whose columns are the bucket key, and refused anyway
+		return
+	}
 	keys := s.BucketKeys()
 	switch {
 	case o.Bucket == -1 && len(keys) > 0:
