@@ -4,6 +4,7 @@ import (
 	"math/big"
 	"slices"
 	"strings"
+	"sync"
 
 	"applier/merger/sqlparse"
 	"applier/storage/types"
@@ -32,8 +33,18 @@ type state interface {
 // aggregate compiles a function once its arguments are.
 type aggregate func(c *compiler, a *Aggregate, name string)
 
-// aggregates is the table of aggregate functions.
+var (
+	aggregatesOnce  sync.Once
+	aggregatesTable map[string]aggregate
+)
+
+// aggregates returns the table of aggregate functions.
 func aggregates() map[string]aggregate {
+	aggregatesOnce.Do(func() { aggregatesTable = makeAggregates() })
+	return aggregatesTable
+}
+
+func makeAggregates() map[string]aggregate {
 	extreme := func(sign int) aggregate {
 		return func(c *compiler, a *Aggregate, name string) { c.aggExtreme(a, sign) }
 	}

@@ -305,10 +305,6 @@ func arithNode(pos sqlparse.Pos, op string, l, r *node, t Type) *node {
 		n.eval = floatOp(pos, op, t, le, re)
 		return n
 	}
-	if t.Kind == Decimal {
-		n.eval = func(f *frame) (types.Datum, error) { return types.Null, nil }
-		return n
-	}
 	compute := intOp(op, t)
 	n.eval = func(f *frame) (types.Datum, error) {
 		a, b, err := divisionOperands(f, le, re)

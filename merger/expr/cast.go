@@ -26,14 +26,14 @@ func (c *compiler) castNode(pos sqlparse.Pos, x *node, t Type, try bool) *node {
 	if class := castClass(x.typ, t, try); class != "" {
 		return c.fail(pos, "DATATYPE_MISMATCH."+class, "%s cannot be cast to %s", x.typ.sql(), t.sql())
 	}
-	at := *x
-	at.pos = pos
+	placed := *x
+	placed.pos = pos
 	if x.constant && x.typ.Kind == String && !x.value.Null && t.datetime() {
 		if d, ok := c.specialDay(string(x.value.B), t); ok {
 			return newConst(pos, t, d)
 		}
 	}
-	return c.convert(&at, t.plain(), try)
+	return c.convert(&placed, t.plain(), try)
 }
 
 // specialDay reads a constant text that is a word for a day: today, now, epoch, ….

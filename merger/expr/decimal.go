@@ -284,14 +284,3 @@ func decimalOp(op string, l *big.Int, a Type, r *big.Int, b Type, t Type) (types
 	low := new(big.Int).And(q, new(big.Int).SetUint64(math.MaxUint64))
 	return types.IntDatum(int64(low.Uint64())), nil // Spark keeps the low 64 bits, without an error
 }
-
-// compareDecimals compares by value, whatever the scales.
-func compareDecimals(a Type, x types.Datum, b Type, y types.Datum) int {
-	if a.Scale == b.Scale {
-		if a.Precision <= 18 && b.Precision <= 18 {
-			return compareInts(x.I, y.I)
-		}
-	}
-	scale := max(a.Scale, b.Scale)
-	return rescale(unscaled(a, x), a.Scale, scale).Cmp(rescale(unscaled(b, y), b.Scale, scale))
-}

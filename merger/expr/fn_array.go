@@ -105,7 +105,10 @@ func (c *compiler) sortArray(k *call) *node {
 	sign := 1
 	if len(k.args) == 2 {
 		n := c.want(k.args[1], tBool, k.name, 1).fold(c.env)
-		if n.constant && n.value.I == 0 {
+		if !n.constant {
+			return c.fail(n.pos, classNonFoldable, "the order of %s must be a constant", k.name)
+		}
+		if n.value.I == 0 {
 			sign = -1
 		}
 	}

@@ -204,9 +204,6 @@ func (c *compiler) aggregate(k *call) *node {
 		return x
 	}
 	if !merge.typ.Equal(zero.typ) {
-		if !storable(merge.typ, zero.typ) {
-			return c.mismatch(k.pos, k.name, 2, zero.typ.sql(), merge.typ)
-		}
 		return c.mismatch(k.pos, k.name, 2, zero.typ.sql(), merge.typ)
 	}
 	finish := body{node: &node{typ: zero.typ}}

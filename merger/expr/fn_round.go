@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"errors"
 	"math"
 	"math/big"
 	"strconv"
@@ -36,17 +37,23 @@ func (c *compiler) digitsArg(k *call) (n int, null bool) {
 	}
 	a := c.want(k.args[1], tInt, k.name, 1).fold(c.env)
 	if c.err == nil && !a.constant {
-		if _, err := a.eval(&frame{env: c.env}); err != nil && a.foldable {
-			if e, ok := err.(*Error); ok {
-				e.Analysis = true
-			}
-			c.failWith(err)
-		} else {
-			c.fail(a.pos, classNonFoldable, "the number of digits of %s must be a constant", k.name)
-		}
+		c.failDigits(k, a)
 		return 0, true
 	}
 	return int(a.value.I), a.value.Null
+}
+
+// failDigits says why the number of digits is no constant.
+func (c *compiler) failDigits(k *call, a *node) {
+	if a.foldable {
+		var e *Error
+		if _, err := a.eval(&frame{env: c.env}); errors.As(err, &e) {
+			e.Analysis = true
+			c.failWith(e)
+			return
+		}
+	}
+	c.fail(a.pos, classNonFoldable, "the number of digits of %s must be a constant", k.name)
 }
 
 // round is round (half up, away from zero) and bround (half to even).

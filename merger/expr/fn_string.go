@@ -45,9 +45,9 @@ func stringFunctions() []function {
 		{"concat", 0, unbounded, (*compiler).concat},
 		{"concat_ws", 1, unbounded, (*compiler).concatWS},
 		{"reverse", 1, 1, (*compiler).reverse},
-		{"trim btrim", 1, 2, trimCall(trimBoth, 1)},
-		{"ltrim", 1, 2, trimCall(trimLeft, 0)},
-		{"rtrim", 1, 2, trimCall(trimRight, 0)},
+		{"trim btrim", 1, 2, trimCall(trimBoth)},
+		{"ltrim", 1, 2, trimCall(trimLeft)},
+		{"rtrim", 1, 2, trimCall(trimRight)},
 		scalar("ascii", 1, tInt, []Type{tString}, func(_ *Env, a []types.Datum) (types.Datum, error) {
 			r, n := utf8.DecodeRune(a[0].B)
 			if n == 0 {
@@ -294,7 +294,7 @@ func trimBoth(b []byte, set string) []byte  { return bytes.Trim(b, set) }
 
 // trimCall is trim and its like. With two arguments the characters stand first,
 // but for btrim.
-func trimCall(f func([]byte, string) []byte, _ int) func(*compiler, *call) *node {
+func trimCall(f func([]byte, string) []byte) func(*compiler, *call) *node {
 	return func(c *compiler, k *call) *node {
 		if len(k.args) == 2 && k.name != "btrim" {
 			k.args[0], k.args[1] = k.args[1], k.args[0]
