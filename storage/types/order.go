@@ -32,13 +32,40 @@ func AppendOrdered(b []byte, v *Vector, i int) []byte {
 	case LayoutNano:
 		return be.AppendUint32(be.AppendUint64(b, flip64(v.I64[i])), flip32(v.I32[i]))
 	case LayoutBytes:
-		x := v.Bytes(i)
 		if v.Type.Kind == Char {
-			x = TrimBlanks(x)
+			return appendFilled(b, v.Bytes(i))
 		}
-		return appendTerminated(b, x)
+		return appendTerminated(b, v.Bytes(i))
 	}
 	return b[:len(b)-1]
+}
+
+// Marks of appendFilled: what follows is below the blanks that a shorter text would
+// have there, nothing follows, or it is above them.
+const (
+	belowBlanks = 1 + iota
+	onlyBlanks
+	aboveBlanks
+)
+
+// appendFilled appends a CHAR value so that it is compared as if filled up with
+// blanks without end: every other character with the number of blanks before it.
+// Above the blanks, it makes the text larger the sooner it comes; below them, smaller.
+func appendFilled(b, x []byte) []byte {
+	blanks := uint32(0)
+	for _, c := range x {
+		switch {
+		case c == ' ':
+			blanks++
+			continue
+		case c > ' ':
+			b = binary.BigEndian.AppendUint32(append(b, aboveBlanks), ^blanks)
+		default:
+			b = binary.BigEndian.AppendUint32(append(b, belowBlanks), blanks)
+		}
+		b, blanks = append(b, c), 0
+	}
+	return append(b, onlyBlanks)
 }
 
 func flip32(x int32) uint32 { return uint32(x) ^ 1<<31 }
