@@ -40,8 +40,15 @@ func must(t *testing.T, args ...string) string {
 
 func TestMaintenance_ChangesFilesAndNotRows(t *testing.T) {
 	for _, c := range []struct{ fixture, table string }{
-		{"partitions_dv", "t"}, {"row_tracking", "t"}, {"row_tracking_cow", "t"}, {"spec_cow", "my_table"}, {"buckets_cow", "dv"}, {"nested_dv", "t"},
-		{"evolved_dv", "t"}, {"bitmap64", "t"}, {"many_commits", "t"},
+		{"partitions_dv", "t"},
+		{"row_tracking", "t"},
+		{"row_tracking_cow", "t"},
+		{"spec_cow", "my_table"},
+		{"buckets_cow", "dv"},
+		{"nested_dv", "t"},
+		{"evolved_dv", "t"},
+		{"bitmap64", "t"},
+		{"many_commits", "t"},
 	} {
 		t.Run(c.fixture, func(t *testing.T) {
 			w, name := golden(t, c.fixture, c.table), c.fixture+"."+c.table
