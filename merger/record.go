@@ -45,6 +45,7 @@ type Record struct {
 	Op      string `json:"op,omitempty"`   // "start", "carry", "set", "skip", "adopt"; absent for batches
 	Chain   string `json:"chain"`          // hash over all applied ranges so far
 	Gaps    int64  `json:"gaps,omitempty"` // records an operator skipped so far
+	Seal    string `json:"seal,omitempty"` // hash over the snapshot file, see CheckSeal
 
 	Topics map[string]RecordTopic `json:"topics"`
 

@@ -23,6 +23,7 @@ const (
 	exitFailed = 1 // something failed while running
 	exitUsage  = 2 // bad command line or configuration
 	exitHalted = 3 // stopped while every pipeline was halted or could not start
+	exitUnread = 4 // verify: no damage found, but something could not be read
 )
 
 // version is set by the build (-ldflags "-X main.version=…").
@@ -82,7 +83,8 @@ First steps:
   applier cat db.table -c applier.yml
 
 Exit codes: 0 done; 1 something failed; 2 bad command line or configuration;
-3 stopped while every pipeline was halted or could not start.`,
+3 stopped while every pipeline was halted or could not start; 4 verify could not read
+everything.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
@@ -91,7 +93,7 @@ Exit codes: 0 done; 1 something failed; 2 bad command line or configuration;
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(runCommand(), validateCommand(), demoCommand(), healthcheckCommand(), catCommand(), inspectCommand(),
-		offsetsCommand(), pauseCommand(), resumeCommand(), flushCommand(), statusCommand(), schemaCommand(), generateCommand(), versionCommand())
+		offsetsCommand(), pauseCommand(), resumeCommand(), flushCommand(), statusCommand(), verifyCommand(), schemaCommand(), generateCommand(), versionCommand())
 	return root
 }
 

@@ -1,0 +1,229 @@
+package verify
+
+import (
+	"slices"
+
+	"applier/batcher"
+	"applier/ingest/change"
+	"applier/merger"
+	"applier/storage/paimon"
+	"applier/storage/types"
+)
+
+// model is what the records make of a table, one row and one change at a time: it
+// is written to be read beside the documentation of the presets, not to be fast,
+// and shares nothing with the planner it checks.
+type model struct {
+	fields    []types.Field
+	keyFields []types.Field
+	key       []int
+	orderBy   []int
+	preset    batcher.Apply
+	defaults  []*types.Datum
+	deletedAt int // column that soft deletes set, -1 for other presets
+	rows      map[string][][]types.Datum
+	// unknown are keys whose rows the records alone do not decide.
+	unknown map[string]bool
+	// Of the batch at hand: rows that deletes ended, and where keys were seen.
+	past map[string][]types.Datum
+	seen map[string]change.Partition
+}
+
+func newModel(v *verifier) (*model, error) {
+	m := &model{
+		fields: v.Table.Schema().Fields, key: v.Key, orderBy: v.OrderBy, preset: v.Apply, deletedAt: -1,
+		rows: map[string][][]types.Datum{}, unknown: map[string]bool{},
+	}
+	m.defaults = make([]*types.Datum, len(m.fields))
+	for i, f := range m.fields {
+		d, err := paimon.DefaultValue(f)
+		if err != nil {
+			return nil, err
+		}
+		m.defaults[i] = d
+		if v.Apply == batcher.SoftDelete && f.Name == merger.DeletedAt {
+			m.deletedAt, m.defaults[i] = i, nil
+		}
+	}
+	for _, c := range v.Key {
+		m.keyFields = append(m.keyFields, m.fields[c])
+	}
+	return m, nil
+}
+
+func (m *model) newBatch() *change.Batch { return change.NewBatch(m.fields, m.keyFields) }
+
+// text is a row, equal exactly if SQL says so.
+func (m *model) text(row []types.Datum) string { return keyText(m.fields, row) }
+
+func (m *model) keyOfRow(row []types.Datum) string {
+	key := make([]types.Datum, len(m.key))
+	for i, c := range m.key {
+		key[i] = row[c]
+	}
+	return keyText(m.keyFields, key)
+}
+
+// keyOf is the key of a change; false if a part of it is NULL.
+func (m *model) keyOf(b *change.Batch, i int) (string, bool) {
+	key := make([]types.Datum, len(m.key))
+	for j, c := range m.key {
+		if key[j] = b.Cols[c].Datum(i); key[j].Null {
+			return "", false
+		}
+	}
+	return keyText(m.keyFields, key), true
+}
+
+// oldKeyOf is the key that the row of a change had before it.
+func (m *model) oldKeyOf(b *change.Batch, i int) (string, bool) {
+	at := b.OldKeyOf(i)
+	if at < 0 {
+		return "", false
+	}
+	return keyText(m.keyFields, b.OldKeys.Row(at)), true
+}
+
+func (m *model) beginBatch() {
+	m.past, m.seen = map[string][]types.Datum{}, map[string]change.Partition{}
+}
+
+// apply does what change i of b says, if its key is one of those compared.
+func (m *model) apply(b *change.Batch, i int, partition int32, topic string, compared map[string]bool) {
+	key, ok := m.keyOf(b, i)
+	if !ok || !compared[key] {
+		return
+	}
+	here := change.Partition{Topic: topic, Partition: partition}
+	if at, before := m.seen[key]; before && at != here {
+		m.unknown[key] = true
+	}
+	m.seen[key] = here
+	deletes := b.Kind[i] == change.Delete
+	switch {
+	case deletes && (m.preset == batcher.Upsert || m.preset == batcher.InsertOnly):
+	case m.late(key, b, i):
+	case deletes && m.preset == batcher.Mirror:
+		if rows := m.rows[key]; len(rows) > 0 {
+			m.past[key] = rows[0]
+		}
+		delete(m.rows, key)
+	case deletes:
+		m.softDelete(key, b, i)
+	case m.preset == batcher.InsertOnly && len(m.rows[key]) > 0:
+	default:
+		m.put(key, b, i)
+	}
+}
+
+// late: some row of the key is newer by order_by.
+func (m *model) late(key string, b *change.Batch, i int) bool {
+	if len(m.orderBy) == 0 {
+		return false
+	}
+	return slices.ContainsFunc(m.rows[key], func(row []types.Datum) bool {
+		for _, c := range m.orderBy {
+			if d := types.CompareDatums(m.fields[c].Type, b.Cols[c].Datum(i), row[c]); d != 0 {
+				return d < 0
+			}
+		}
+		return false
+	})
+}
+
+func (m *model) softDelete(key string, b *change.Batch, i int) {
+	for _, row := range m.rows[key] {
+		for _, c := range m.orderBy {
+			row[c] = m.value(b, i, c)
+		}
+		unit := int64(1)
+		for p := m.fields[m.deletedAt].Type.Precision; p < 3; p++ {
+			unit *= 10
+		}
+		ms := types.FloorDiv(b.Time[i], unit) * unit
+		row[m.deletedAt] = types.Datum{I: ms * 1000}
+	}
+}
+
+// value is what a change says about a column: NULL becomes the default.
+func (m *model) value(b *change.Batch, i, c int) types.Datum {
+	d := clone(b.Cols[c].Datum(i))
+	if d.Null && m.defaults[c] != nil {
+		return *m.defaults[c]
+	}
+	return d
+}
+
+// put writes an image: over the rows of the key, or as a new one.
+func (m *model) put(key string, b *change.Batch, i int) {
+	from := m.origin(key, b, i)
+	if len(m.rows[key]) == 0 {
+		row, ok := m.newRow(b, i, from)
+		if ok {
+			m.rows[key] = [][]types.Datum{row}
+		}
+		return
+	}
+	for _, row := range m.rows[key] {
+		for c := range m.fields {
+			switch {
+			case !b.Cols[c].Hole(i):
+				row[c] = m.value(b, i, c)
+			case from != nil && m.preset != batcher.Mirror:
+				row[c] = from[c]
+			}
+		}
+	}
+}
+
+// origin is the row that a key change moved here, if the change leaves something
+// open that it may hold.
+func (m *model) origin(key string, b *change.Batch, i int) []types.Datum {
+	old, ok := m.oldKeyOf(b, i)
+	if !ok || !b.Holes.Get(i) {
+		return nil
+	}
+	if at, before := m.seen[old]; m.unknown[old] || before && at != m.seen[key] {
+		m.unknown[key] = true
+	}
+	if rows := m.rows[old]; len(rows) > 0 {
+		return cloneRow(rows[0])
+	}
+	return m.past[old]
+}
+
+// newRow makes a row of a change whose key has none; false if it leaves open what
+// nothing can fill, which refuses the record.
+func (m *model) newRow(b *change.Batch, i int, from []types.Datum) ([]types.Datum, bool) {
+	row := make([]types.Datum, len(m.fields))
+	for c, f := range m.fields {
+		col := &b.Cols[c]
+		switch {
+		case !col.Hole(i):
+			row[c] = m.value(b, i, c)
+		case from != nil:
+			row[c] = from[c]
+		case col.Unavailable.Get(i), f.Type.NotNull && m.defaults[c] == nil:
+			return nil, false
+		case m.defaults[c] != nil:
+			row[c] = *m.defaults[c]
+		default:
+			row[c] = types.Null
+		}
+	}
+	return row, true
+}
+
+// image is the row that a change appends.
+func (m *model) image(b *change.Batch, i int) ([]types.Datum, bool) { return m.newRow(b, i, nil) }
+
+// remove takes one row away that equals the given one.
+func (m *model) remove(row []types.Datum) bool {
+	key, text := m.keyOfRow(row), m.text(row)
+	at := slices.IndexFunc(m.rows[key], func(r []types.Datum) bool { return m.text(r) == text })
+	if at < 0 {
+		return m.unknown[key]
+	}
+	m.rows[key] = slices.Delete(m.rows[key], at, at+1)
+	return true
+}
