@@ -28,7 +28,15 @@ type stored struct {
 	size     int64 // recorded; -1 unknown
 	snapshot int64 // the newest one that names it
 	entry    *manifest.Entry
-	at       *snapshot // for entry
+	by       string // the manifest that names the entry
+}
+
+// namedBy says where a file is named, if that is known: what is wrong may be the name.
+func (f *stored) namedBy() string {
+	if f.by == "" {
+		return ""
+	}
+	return "; " + f.by + " names it"
 }
 
 // walker goes through the retained snapshots in order.
@@ -38,7 +46,8 @@ type walker struct {
 	counts *Section
 	vec    *Section
 	needed map[string]*stored
-	read   map[string]bool // manifests that were looked at
+	read   map[string]bool           // manifests that were looked at
+	by     map[paimon.FileKey]string // the manifest that adds a data file
 	// vectors that are referred to, by place: the rows of their data files.
 	vectors map[vectorPlace]vectorUse
 }
@@ -46,7 +55,7 @@ type walker struct {
 // files reads the metadata of every retained snapshot and looks every file up
 // that they name (I4, I6, I7, I8).
 func (v *verifier) files(ctx context.Context) {
-	w := &walker{v: v, needed: map[string]*stored{}, read: map[string]bool{}, vectors: map[vectorPlace]vectorUse{}}
+	w := &walker{v: v, needed: map[string]*stored{}, read: map[string]bool{}, by: map[paimon.FileKey]string{}, vectors: map[vectorPlace]vectorUse{}}
 	w.sec, w.counts = v.r.section("files"), v.r.section("counts")
 	w.vec = &Section{Name: "vectors", Status: OK}
 	v.walk = w
@@ -137,6 +146,11 @@ func (w *walker) manifest(ctx context.Context, s *snapshot, list string, m manif
 	}
 	if at := list + "/" + m.Name; !w.read[at] {
 		w.read[at] = true
+		for i := range entries {
+			if entries[i].Kind == manifest.Add {
+				w.by[paimon.KeyOf(&entries[i])] = "manifest/" + m.Name
+			}
+		}
 		if err := w.v.Table.CheckSummary(m, entries); err != nil {
 			w.bad(ctx, s, "manifest/"+list, fmt.Errorf("its entry of manifest %s: %w", m.Name, err))
 		}
@@ -186,7 +200,7 @@ func (w *walker) check(ctx context.Context, before, c *content) {
 			continue
 		}
 		f := w.need(key, &e.File.Size, s)
-		f.entry, f.at = e, s
+		f.entry, f.by = e, w.by[paimon.KeyOf(e)]
 		companions, err := t.CompanionKeys(e)
 		if err != nil {
 			w.bad(ctx, s, key, err)
@@ -202,7 +216,7 @@ func (w *walker) check(ctx context.Context, before, c *content) {
 			w.bad(ctx, s, "manifest/"+*s.s.IndexManifest, err)
 			continue
 		}
-		w.need(key, &e.Size, s)
+		w.need(key, &e.Size, s).by = "manifest/" + *s.s.IndexManifest
 	}
 	w.checkVectors(before, c, live)
 	w.checkCounts(before, c)
@@ -244,11 +258,11 @@ func (w *walker) stat(ctx context.Context) {
 			switch {
 			case errors.Is(err, objstore.ErrNotExist) && w.v.gone(ctx, f.snapshot):
 			case errors.Is(err, objstore.ErrNotExist):
-				w.sec.fail(key, "", "the file is missing; snapshot %d needs it", f.snapshot)
+				w.sec.fail(key, "", "the file is missing; snapshot %d needs it%s", f.snapshot, f.namedBy())
 			case err != nil:
 				w.sec.readError(key, err)
 			case f.size >= 0 && info.Size != f.size:
-				w.sec.fail(key, "", "it has %d bytes, %d were written", info.Size, f.size)
+				w.sec.fail(key, "", "it has %d bytes, %d were written%s", info.Size, f.size, f.namedBy())
 			}
 			return nil
 		})

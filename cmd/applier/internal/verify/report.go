@@ -67,6 +67,18 @@ type Finding struct {
 // maxFindings is how many differences a section shows.
 const maxFindings = 20
 
+// Count returns a number of a section, 0 if it has none of that name.
+func (r *Report) Count(section, name string) int64 {
+	for _, s := range r.Sections {
+		for _, c := range s.Counts {
+			if s.Name == section && c.Name == name {
+				return c.N
+			}
+		}
+	}
+	return 0
+}
+
 func (s *Section) count(name string, n int64) {
 	for i := range s.Counts {
 		if s.Counts[i].Name == name {

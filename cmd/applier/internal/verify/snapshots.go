@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"applier/merger"
@@ -25,8 +26,8 @@ type snapshot struct {
 	other   map[string]*merger.Record
 }
 
-// commitUser is what our commit users begin with.
-const commitUser = "applier-"
+// commitUser is what the commit user of a pipeline looks like.
+var commitUser = regexp.MustCompile(`^applier-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 // ours reports whether a pipeline of ours made the snapshot, and with which record.
 func (s *snapshot) ours() *merger.Record {
@@ -131,7 +132,7 @@ func (v *verifier) checkHint(ctx context.Context, sec *Section) {
 // checkLink compares a snapshot with the one it stands on, nil if that is not there.
 func (v *verifier) checkLink(ctx context.Context, sec *Section, before, s *snapshot) {
 	record := s.ours()
-	if record == nil && strings.HasPrefix(s.s.CommitUser, commitUser) {
+	if record == nil && commitUser.MatchString(s.s.CommitUser) {
 		sec.fail(s.key, "", "it was committed by a pipeline (%s), but holds no position record of its own", s.s.CommitUser)
 	}
 	if _, err := v.Table.SchemaByID(ctx, s.s.SchemaID); err != nil {
