@@ -98,10 +98,21 @@ everything.`,
 }
 
 func versionCommand() *cobra.Command {
-	return &cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs, Run: func(c *cobra.Command, _ []string) {
+	c := &cobra.Command{Use: "version", Short: "Print the version, with --sbom what the program is made of", Args: cobra.NoArgs}
+	sbom := c.Flags().Bool("sbom", false, "print a CycloneDX bill of materials of this binary")
+	c.RunE = func(c *cobra.Command, _ []string) error {
 		b := build()
-		fmt.Fprintf(c.OutOrStdout(), "applier %s (revision %s, %s, %s/%s)\n", b.Version, b.Revision, b.Go, runtime.GOOS, runtime.GOARCH)
-	}}
+		if !*sbom {
+			fmt.Fprintf(c.OutOrStdout(), "applier %s (revision %s, %s, %s/%s)\n", b.Version, b.Revision, b.Go, runtime.GOOS, runtime.GOARCH)
+			return nil
+		}
+		info, ok := debug.ReadBuildInfo()
+		if !ok {
+			return errors.New("this binary does not say what it was made of")
+		}
+		return writeSBOM(c.OutOrStdout(), b.Version, info)
+	}
+	return c
 }
 
 func schemaCommand() *cobra.Command {

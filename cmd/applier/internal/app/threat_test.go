@@ -148,7 +148,9 @@ pipelines:
 	fmt.Fprintln(&out, families)
 	var said bytes.Buffer
 	fmt.Fprintln(&out, Validate(testContext(t), w.cfg, 2*time.Second, slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})), &said), said.String())
-	_, err = ShowOffsets(testContext(t), w.cfg, "p", w.kafka(), discard())
+	brief, cancel := context.WithTimeout(testContext(t), 2*time.Second)
+	defer cancel()
+	_, err = ShowOffsets(brief, w.cfg, "p", w.kafka(), discard())
 	fmt.Fprintln(&out, err, fmt.Sprintf("%v", err))
 	r.stop()
 	// Mistakes around the secrets themselves.
