@@ -3,6 +3,7 @@ package verify
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -87,7 +88,7 @@ func (a *auditor) first(ctx context.Context, base *snapshot, steps []*snapshot) 
 		var d digest
 		var appended []string
 		err := a.read(ctx, s, &d, func(rec *decode.Record) {
-			a.decode(rec, func(i int) {
+			_ = a.decode(rec, func(i int) {
 				if a.v.Apply == batcher.Append {
 					if row, ok := a.model.image(a.out, i); ok {
 						appended = append(appended, a.model.text(row))
@@ -166,17 +167,18 @@ func (a *auditor) read(ctx context.Context, s *snapshot, d *digest, fn func(*dec
 
 // decode hands the changes of a record to fn. What does not decode was dropped,
 // or sent to the dead letters.
-func (a *auditor) decode(rec *decode.Record, fn func(i int)) {
+func (a *auditor) decode(rec *decode.Record, fn func(i int)) error {
 	a.out.Reset()
 	if n := len(rec.Key) + len(rec.Value); a.v.MaxRecordBytes > 0 && n > a.v.MaxRecordBytes {
-		return
+		return errors.New("the record is larger than max_record_bytes")
 	}
 	if _, err := a.dec.Decode(rec, a.out); err != nil {
-		return
+		return err
 	}
 	for i := range a.out.Len() {
 		fn(i)
 	}
+	return nil
 }
 
 func (a *auditor) sampled(key string) bool {
@@ -199,41 +201,60 @@ func (a *auditor) second(ctx context.Context, base *snapshot, steps []*snapshot)
 	if err := a.begin(); err != nil {
 		return err
 	}
-	before, err := a.v.load(ctx, base)
-	if err != nil {
-		return err
-	}
-	err = a.v.liveRows(ctx, before, func(_ *manifest.Entry, _ uint32, row []types.Datum) error {
-		if key := a.model.keyOfRow(row); a.touched[key] {
-			a.model.rows[key] = append(a.model.rows[key], cloneRow(row))
-		}
-		return nil
-	})
-	if err != nil {
+	if err := a.loadRows(ctx, base); err != nil {
 		return err
 	}
 	for i, s := range steps {
-		if s.batch() {
-			err = a.fold(ctx, s)
-		} else if s.ours() == nil || s.own == nil {
-			prev := base
-			if i > 0 {
-				prev = steps[i-1]
-			}
-			err = a.foreign(ctx, prev, s)
+		prev := base
+		if i > 0 {
+			prev = steps[i-1]
 		}
-		if err != nil {
+		if err := a.step(ctx, prev, s, nil); err != nil {
 			return err
 		}
 	}
 	return a.compare(ctx)
 }
 
-func (a *auditor) fold(ctx context.Context, s *snapshot) error {
+// loadRows takes the rows of the touched keys at a snapshot into the model.
+func (a *auditor) loadRows(ctx context.Context, s *snapshot) error {
+	c, err := a.v.load(ctx, s)
+	if err != nil {
+		return err
+	}
+	return a.v.liveRows(ctx, c, func(_ *manifest.Entry, _ uint32, row []types.Datum) error {
+		if key := a.model.keyOfRow(row); a.touched[key] {
+			a.model.rows[key] = append(a.model.rows[key], cloneRow(row))
+		}
+		return nil
+	})
+}
+
+// step brings the model to snapshot s, which follows prev. told, if not nil, hears
+// of every change of a touched key.
+func (a *auditor) step(ctx context.Context, prev, s *snapshot, told func(rec *decode.Record, i int, o outcome, err error)) error {
+	switch {
+	case s.batch():
+		return a.fold(ctx, s, told)
+	case s.own == nil || !s.genuine:
+		return a.foreign(ctx, prev, s)
+	}
+	return nil // a statement of positions
+}
+
+func (a *auditor) fold(ctx context.Context, s *snapshot, told func(rec *decode.Record, i int, o outcome, err error)) error {
 	a.model.beginBatch()
 	var d digest
 	return a.read(ctx, s, &d, func(rec *decode.Record) {
-		a.decode(rec, func(i int) { a.model.apply(a.out, i, rec.Partition, rec.Topic, a.touched) })
+		err := a.decode(rec, func(i int) {
+			o := a.model.apply(a.out, i, rec.Partition, rec.Topic, a.touched)
+			if told != nil && o != otherKey {
+				told(rec, i, o, nil)
+			}
+		})
+		if err != nil && told != nil {
+			told(rec, -1, otherKey, err)
+		}
 	})
 }
 

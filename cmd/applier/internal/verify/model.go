@@ -88,32 +88,50 @@ func (m *model) beginBatch() {
 	m.past, m.seen = map[string][]types.Datum{}, map[string]change.Partition{}
 }
 
+// outcome says what became of a change of a key.
+type outcome string
+
+// The outcomes.
+const (
+	applied    outcome = "applied"
+	ignored    outcome = "ignored: the preset does not follow deletes"
+	exists     outcome = "ignored: the key has a row already (insert_only)"
+	tooLate    outcome = "late: the row is newer by order_by"
+	noRow      outcome = "no effect: the key has no row"
+	unfillable outcome = "refused: it leaves a value open that nothing fills"
+	otherKey   outcome = ""
+)
+
 // apply does what change i of b says, if its key is one of those compared.
-func (m *model) apply(b *change.Batch, i int, partition int32, topic string, compared map[string]bool) {
+func (m *model) apply(b *change.Batch, i int, partition int32, topic string, compared map[string]bool) outcome {
 	key, ok := m.keyOf(b, i)
 	if !ok || !compared[key] {
-		return
+		return otherKey
 	}
 	here := change.Partition{Topic: topic, Partition: partition}
 	if at, before := m.seen[key]; before && at != here {
 		m.unknown[key] = true
 	}
 	m.seen[key] = here
-	deletes := b.Kind[i] == change.Delete
+	deletes, has := b.Kind[i] == change.Delete, len(m.rows[key]) > 0
 	switch {
 	case deletes && (m.preset == batcher.Upsert || m.preset == batcher.InsertOnly):
+		return ignored
 	case m.late(key, b, i):
+		return tooLate
+	case deletes && !has:
+		return noRow
 	case deletes && m.preset == batcher.Mirror:
-		if rows := m.rows[key]; len(rows) > 0 {
-			m.past[key] = rows[0]
-		}
+		m.past[key] = m.rows[key][0]
 		delete(m.rows, key)
 	case deletes:
 		m.softDelete(key, b, i)
-	case m.preset == batcher.InsertOnly && len(m.rows[key]) > 0:
-	default:
-		m.put(key, b, i)
+	case m.preset == batcher.InsertOnly && has:
+		return exists
+	case !m.put(key, b, i):
+		return unfillable
 	}
+	return applied
 }
 
 // late: some row of the key is newer by order_by.
@@ -154,15 +172,16 @@ func (m *model) value(b *change.Batch, i, c int) types.Datum {
 	return d
 }
 
-// put writes an image: over the rows of the key, or as a new one.
-func (m *model) put(key string, b *change.Batch, i int) {
+// put writes an image: over the rows of the key, or as a new one; false if that
+// cannot be made.
+func (m *model) put(key string, b *change.Batch, i int) bool {
 	from := m.origin(key, b, i)
 	if len(m.rows[key]) == 0 {
 		row, ok := m.newRow(b, i, from)
 		if ok {
 			m.rows[key] = [][]types.Datum{row}
 		}
-		return
+		return ok
 	}
 	for _, row := range m.rows[key] {
 		for c := range m.fields {
@@ -174,6 +193,7 @@ func (m *model) put(key string, b *change.Batch, i int) {
 			}
 		}
 	}
+	return true
 }
 
 // origin is the row that a key change moved here, if the change leaves something
