@@ -93,7 +93,7 @@ everything.`,
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(runCommand(), validateCommand(), demoCommand(), healthcheckCommand(), catCommand(), inspectCommand(),
-		offsetsCommand(), pauseCommand(), resumeCommand(), flushCommand(), statusCommand(), verifyCommand(), explainCommand(), schemaCommand(), generateCommand(), versionCommand())
+		offsetsCommand(), pauseCommand(), resumeCommand(), flushCommand(), statusCommand(), verifyCommand(), explainCommand(), resetCommand(), schemaCommand(), generateCommand(), versionCommand())
 	return root
 }
 
