@@ -68,7 +68,9 @@ func (a *App) Flush(ctx context.Context, name string) error {
 	if err != nil || !open {
 		return err
 	}
-	p.applier.Await(ctx, func(s merger.Status) bool { return s.Seq != before.Seq || s.Halt != nil || s.Phase == merger.PhaseStandby })
+	p.applier.Await(ctx, func(s merger.Status) bool {
+		return s.Seq != before.Seq && s.Phase == merger.PhaseIdle || s.Halt != nil || s.Phase == merger.PhaseStandby
+	})
 	if h := p.applier.Status().Halt; h != nil {
 		return fmt.Errorf("%w: the pipeline halted: %s", admin.ErrConflict, h.Code)
 	}

@@ -111,8 +111,10 @@ func TestThreat_SupplyChain(t *testing.T) {
 		require.NoError(t, err)
 		var bom struct {
 			BomFormat, SpecVersion string
-			Metadata               struct{ Component struct{ Name, Version string } }
-			Components             []struct {
+			Metadata               struct {
+				Component struct{ Name, Version string }
+			}
+			Components []struct {
 				Name, Version, Purl string
 				Hashes              []struct{ Alg, Content string }
 			}
