@@ -1,8 +1,8 @@
 package ingest
 
 import (
-	"errors"
 	"context"
+	"errors"
 	"testing"
 	"time"
 

@@ -297,6 +297,11 @@ func TestVerify_ExitCodesTellDamageFromWhatCouldNotBeRead(t *testing.T) {
 	text, code = d.run("", "verify", "p", "--offline")
 	require.Equal(t, exitFailed, code)
 	require.Contains(t, text, filepath.Base(files[0]))
+	schema := filepath.Join(filepath.Dir(d.file), "warehouse/d.db/t/schema/schema-0")
+	require.NoError(t, os.Truncate(schema, 20))
+	text, code = d.run("", "verify", "p", "--offline")
+	require.Equal(t, exitFailed, code)
+	require.Contains(t, text, "the table is damaged: opening table d.t: reading schema 0")
 }
 
 func TestExplain_SplitsKeys(t *testing.T) {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"applier/cmd/applier/internal/verify"
 	"applier/config"
 	"applier/ingest"
+	"applier/storage/paimon"
 
 	"github.com/spf13/cobra"
 )
@@ -71,6 +73,8 @@ func verifyTable(ctx context.Context, cfg *config.Config, pipeline string, full,
 	switch {
 	case app.Unknown(err):
 		return nil, exitError{exitUsage, err}
+	case errors.Is(err, paimon.ErrCorrupt):
+		return nil, exitError{exitFailed, fmt.Errorf("the table is damaged: %w", err)}
 	case err != nil:
 		return nil, exitError{exitUnread, fmt.Errorf("the table cannot be checked: %w", err)}
 	}

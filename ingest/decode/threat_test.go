@@ -49,8 +49,10 @@ func manyNames(n int) string {
 // size, and never more than 64 levels.
 func TestThreat_DecoderBombs(t *testing.T) {
 	fields := []types.Field{
-		{Name: "id", Type: types.BigIntType().NonNull()}, {Name: "note", Type: types.StringType()},
-		{Name: "n", Type: types.DoubleType()}, {Name: "d", Type: types.DecimalType(38, 9)},
+		{Name: "id", Type: types.BigIntType().NonNull()},
+		{Name: "note", Type: types.StringType()},
+		{Name: "n", Type: types.DoubleType()},
+		{Name: "d", Type: types.DecimalType(38, 9)},
 	}
 	o := Options{Fields: fields, Key: []int{0}}
 	wrap := map[string]func(string) string{
