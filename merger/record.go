@@ -57,6 +57,8 @@ type Record struct {
 	Unchanged  int64                          `json:"noop"`
 	DeadLetter int64                          `json:"dlq"`
 	Range      map[string]map[string][2]int64 `json:"range,omitempty"` // [first, next) a partition with progress
+
+	strange bool // it has no seal, but members that no version without seals wrote
 }
 
 // RecordTopic is one topic of a record.
@@ -170,6 +172,11 @@ func DecodeRecord(s string) (*Record, error) {
 	}
 	if _, err := r.Positions(); err != nil {
 		return nil, err
+	}
+	if r.Seal == "" { // or a changed letter of its name would take the seal away
+		strict := json.NewDecoder(strings.NewReader(s))
+		strict.DisallowUnknownFields()
+		r.strange = strict.Decode(new(Record)) != nil
 	}
 	return &r, nil
 }

@@ -57,6 +57,8 @@ func sealOf(file []byte) string {
 // CheckSeal compares a snapshot file with the seal in its own position record r.
 func CheckSeal(file []byte, r *Record) error {
 	switch {
+	case r.strange:
+		return fmt.Errorf("%w: the record has no seal, but members that records without one never had", ErrSeal)
 	case r.Seal == "":
 		return ErrNoSeal
 	case len(r.Seal) != 2*sealBytes || bytes.Count(file, sealInFile(r.Seal)) != 1:

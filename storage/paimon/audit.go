@@ -6,6 +6,7 @@ import (
 	"path"
 
 	"applier/storage/paimon/binrow"
+	"applier/storage/paimon/datafile"
 	"applier/storage/paimon/manifest"
 	"applier/storage/types"
 )
@@ -72,3 +73,24 @@ func (t *Table) CompanionKeys(e *manifest.Entry) ([]string, error) {
 	}
 	return keys, nil
 }
+
+// CheckSeal compares a data file with the seal in its footer: datafile.ErrNoSeal
+// if another writer made it, datafile.ErrSeal if a bit of it has changed.
+func (t *Table) CheckSeal(ctx context.Context, e *manifest.Entry) error {
+	key, err := t.paths.Data(e)
+	if err != nil {
+		return err
+	}
+	r, err := t.bucket.Open(ctx, key, e.File.Size)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = r.Close() }()
+	if n := r.Size(); n >= 0 && n != e.File.Size {
+		return fmt.Errorf("%w: it has %d bytes, the manifest says %d", ErrCorrupt, n, e.File.Size)
+	}
+	return datafile.CheckSeal(r, e.File.Size, maxSealFooter)
+}
+
+// maxSealFooter bounds the footer that CheckSeal reads.
+const maxSealFooter = 256 << 20

@@ -28,7 +28,8 @@ type stored struct {
 	size     int64 // recorded; -1 unknown
 	snapshot int64 // the newest one that names it
 	entry    *manifest.Entry
-	by       string // the manifest that names the entry
+	by       string // the metadata file that names it
+	sealed   bool   // a data file that has a seal, by who added it
 }
 
 // namedBy says where a file is named, if that is known: what is wrong may be the name.
@@ -220,6 +221,26 @@ func (w *walker) check(ctx context.Context, before, c *content) {
 	}
 	w.checkVectors(before, c, live)
 	w.checkCounts(before, c)
+	w.markSealed(ctx, c)
+}
+
+// markSealed notes the data files that a sealed snapshot of ours has added.
+func (w *walker) markSealed(ctx context.Context, c *content) {
+	if r := c.snap.ours(); r == nil || r.Seal == "" {
+		return
+	}
+	delta, err := w.v.Table.Delta(ctx, c.snap.s)
+	if err != nil {
+		return // found before
+	}
+	for i := range delta {
+		if delta[i].Kind != manifest.Add {
+			continue
+		}
+		if key, err := w.v.Table.Paths().Data(&delta[i]); err == nil && w.needed[key] != nil {
+			w.needed[key].sealed = true
+		}
+	}
 }
 
 // checkCounts: the numbers of a snapshot follow from its files and from the

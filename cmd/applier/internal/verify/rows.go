@@ -7,6 +7,7 @@ import (
 
 	"applier/storage/objstore"
 	"applier/storage/paimon"
+	"applier/storage/paimon/datafile"
 	"applier/storage/paimon/manifest"
 	"applier/storage/types"
 )
@@ -21,6 +22,9 @@ func (v *verifier) rows(ctx context.Context) {
 			continue
 		}
 		err := v.dataFile(ctx, sec, key, f.entry)
+		if err == nil {
+			err = v.checkDataSeal(ctx, sec, f)
+		}
 		if err != nil && !(errors.Is(err, objstore.ErrNotExist) && v.gone(ctx, f.snapshot)) {
 			sec.readError(key, err)
 		}
@@ -28,6 +32,19 @@ func (v *verifier) rows(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// checkDataSeal compares a data file with its own seal. Files of other writers have
+// none; those that a sealed snapshot of ours has added all have one.
+func (v *verifier) checkDataSeal(ctx context.Context, sec *Section, f *stored) error {
+	err := v.Table.CheckSeal(ctx, f.entry)
+	switch {
+	case err == nil:
+		sec.count("sealed", 1)
+	case errors.Is(err, datafile.ErrNoSeal) && !f.sealed:
+		err = nil
+	}
+	return err
 }
 
 // dataFile reads a file with the schema it was written under, in which its
