@@ -130,6 +130,7 @@ func TestCrash_NothingIsLostOrDoubledWhenTheDaemonIsKilled(t *testing.T) {
 	harness.MustStop(t, p)
 	require.Equal(t, len(plan), kills)
 	m.verify(t, r, topic)
+	r.proven()
 	require.Equal(t, [crashPartitions]int64{int64(len(m.queue[0])), int64(len(m.queue[1])), int64(len(m.queue[2])), int64(len(m.queue[3]))}, m.at)
 }
 
