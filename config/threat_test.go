@@ -3,6 +3,7 @@ package config_test
 import (
 	"crypto/tls"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -77,5 +78,24 @@ func TestThreat_PasswordInTheClear(t *testing.T) {
 				require.NotContains(t, got.Warnings.Error(), "unencrypted")
 			}
 		})
+	}
+}
+
+// A password that was put where none belongs is not repeated by the error.
+func TestThreat_CredentialsInAddresses(t *testing.T) {
+	for _, address := range []string{"sasl://user:canary@h:9092", "user:canary@h:9092", ":canary@h", "https://h/x?a=b user:canary@c:1"} {
+		for _, text := range []string{
+			strings.Replace(minimal, `"kafka:9092"`, `"`+address+`"`, 1),
+			strings.Replace(minimal, "brokers: [", "brokers: [\""+address+"\", ", 1),
+			regexp.MustCompile(`(?m)^warehouse: .*$`).ReplaceAllString(minimal, `warehouse: "`+address+`"`),
+			minimal + "server: { listen: \"" + address + "\" }\n",
+		} {
+			c, err := config.Parse("a.yml", []byte(text), testEnv)
+			if err == nil { // a folder may have any name
+				require.NotContains(t, c.Warnings.Error(), "canary")
+				continue
+			}
+			require.NotContains(t, err.Error(), "canary", text)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -31,6 +32,7 @@ type keyTable struct {
 	files []*manifest.Entry // by segment, from 1
 	rows  []keyed
 	index *keyindex.Index
+	dir   string // of the index's files
 	ix    *Section
 }
 
@@ -58,7 +60,7 @@ func (v *verifier) keys(ctx context.Context) {
 		ix.unread("%v", err)
 		return
 	}
-	defer func() { _ = k.index.Close() }()
+	defer k.close()
 	whole := k.read(ctx, sec)
 	sec.count("live rows", int64(len(k.rows)))
 	k.duplicates(ctx, sec)
@@ -80,14 +82,18 @@ func (k *keyTable) open() error {
 	if k.enc, err = types.NewKeyEncoder(key); err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "applier-verify-")
-	if err != nil {
+	if k.dir, err = os.MkdirTemp("", "applier-verify-"); err != nil {
 		return err
 	}
-	if k.index, err = keyindex.New(keyindex.Options{Class: k.enc.Class(), Dir: dir, Seed: 1, ExpectedKeys: k.v.last.rows}); err != nil {
-		return fmt.Errorf("building an index: %w", err)
+	if k.index, err = keyindex.New(keyindex.Options{Class: k.enc.Class(), Dir: k.dir, Seed: 1, ExpectedKeys: k.v.last.rows}); err != nil {
+		return fmt.Errorf("building an index: %w", errors.Join(err, os.Remove(k.dir)))
 	}
 	return nil
+}
+
+func (k *keyTable) close() {
+	_ = k.index.Close()
+	_ = os.RemoveAll(k.dir) // ours: the index leaves nothing in it
 }
 
 // read takes the keys of all live rows, also into the index. It returns false if

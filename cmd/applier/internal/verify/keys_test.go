@@ -26,7 +26,7 @@ func keysOf(t *testing.T) (*keyTable, *Section) {
 	require.NotNil(t, v.last)
 	k := &keyTable{v: v, ix: &Section{Status: OK}}
 	require.NoError(t, k.open())
-	t.Cleanup(func() { _ = k.index.Close() })
+	t.Cleanup(k.close)
 	sec := &Section{Status: OK}
 	require.True(t, k.read(context.Background(), sec))
 	require.Greater(t, len(k.rows), 2)

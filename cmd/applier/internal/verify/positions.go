@@ -17,7 +17,10 @@ func (v *verifier) positions(ctx context.Context) {
 	sec := v.r.section("positions")
 	var before *merger.Record
 	var newest *snapshot
-	for _, s := range v.chain {
+	for i, s := range v.chain {
+		if i > 0 && v.chain[i-1].id != s.id-1 {
+			before = nil // what lies between cannot be read, which is said already
+		}
 		if s.own == nil {
 			continue
 		}

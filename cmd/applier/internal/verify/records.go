@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"time"
 
 	"applier/ingest"
 	"applier/ingest/change"
@@ -75,12 +76,17 @@ type kafkaLog struct {
 	at      map[change.Partition]int64
 }
 
+// askKafka is how long Kafka may take to say what it has.
+const askKafka = 30 * time.Second
+
 func openLog(ctx context.Context, v *verifier) (*kafkaLog, error) {
 	cl, err := ingest.NewClient(*v.Kafka)
 	if err != nil {
 		return nil, err
 	}
 	defer cl.Close()
+	ctx, cancel := context.WithTimeout(ctx, askKafka)
+	defer cancel()
 	admin := ingest.NewAdmin(cl)
 	l := &kafkaLog{options: *v.Kafka}
 	if l.cluster, err = admin.Describe(ctx, v.Topics); err != nil {
