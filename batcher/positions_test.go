@@ -2,6 +2,7 @@ package batcher
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -213,4 +214,22 @@ func TestDigest_DoesNotDependOnTheOrderOfPartitions(t *testing.T) {
 	}
 	require.Equal(t, digest("a", "b", "c"), digest("c", "a", "b"))
 	require.NotEqual(t, digest("a", "b", "c"), digest("a", "b", "d"))
+}
+
+// BenchmarkRecord is the cost of a record's position and digest: what the hash chain
+// of applied ranges takes of the hot path.
+func BenchmarkRecord(b *testing.B) {
+	for _, size := range []int{100, 500, 2000} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			bat, err := New(Options{Apply: Append, Fields: []types.Field{{Name: "k", Type: types.IntType()}}})
+			require.NoError(b, err)
+			p := change.Partition{Topic: "t"}
+			bat.Reset(change.Positions{p: {Epoch: -1}}, []change.Partition{p}, 1)
+			key, value, now := make([]byte, 20), make([]byte, size), time.Now()
+			b.SetBytes(int64(size))
+			for i := range b.N {
+				bat.Record(0, int64(i), 0, key, value, now)
+			}
+		})
+	}
 }

@@ -167,6 +167,29 @@ func TestThreat_SupplyChain(t *testing.T) {
 	})
 }
 
+// make vuln succeeds only if govulncheck ran and found nothing; without its database
+// it says that it did not run, and does not succeed.
+func TestThreat_SupplyChain_VulnerabilityCheckIsNeverPassedUnrun(t *testing.T) {
+	for name, c := range map[string]struct {
+		script string
+		ok     bool
+		notRun bool
+	}{
+		"nothing found":   {"echo 'No vulnerabilities found.'; exit 0", true, false},
+		"something found": {"echo 'Vulnerability #1: GO-2026-0001'; exit 3", false, false},
+		"no database":     {"echo 'govulncheck: fetching vulnerabilities: dial tcp: no such host' >&2; exit 1", false, true},
+		"does not build":  {"echo 'govulncheck: loading packages' >&2; exit 1", false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fake := filepath.Join(t.TempDir(), "go")
+			require.NoError(t, os.WriteFile(fake, []byte("#!/bin/sh\n"+c.script+"\n"), 0o755))
+			out, err := exec.Command("make", "-s", "-C", root(t), "vuln", "GO="+fake).CombinedOutput()
+			require.Equal(t, c.ok, err == nil, "%s", out)
+			require.Equal(t, c.notRun, strings.Contains(string(out), "govulncheck: NOT RUN"), "%s", out)
+		})
+	}
+}
+
 func fileHash(t *testing.T, path string) string {
 	b, err := os.ReadFile(path)
 	require.NoError(t, err)
