@@ -231,10 +231,19 @@ func TestReset_RefusesWhatCannotBeMeant(t *testing.T) {
 	d := newDesk(t, "key: [id]")
 	for _, args := range [][]string{
 		{}, {"--to", "latest"}, {"--to", "earliest", "--to", "0=1"}, {"--to", "time=yesterday"}, {"--to", "x=1"}, {"--to", "0=-1"}, {"--to", "-1=0"}, {"--to", "0"},
+		{"--to", "time"}, {"--to", "earliest", "0=1"}, {"--to", "time", "2026-01-31T12:00:00Z", "0=1"}, {"0=1", "--to", "latest"},
 	} {
 		text, code := d.run("", append([]string{"reset", "p"}, args...)...)
 		require.Equal(t, exitUsage, code, "%v: %s", args, text)
 	}
+	require.Equal(t, []string{"offset 0=5", "offset 1=7"}, joinWords([]string{"offset"}, []string{"0=5", "1=7"}))
+	require.Equal(t, []string{"time 2026-01-31T12:00:00Z"}, joinWords([]string{"time"}, []string{"2026-01-31T12:00:00Z"}))
+	to, err := parseReset([]string{"offset 0=5", "offset t/1=7"})
+	require.NoError(t, err)
+	require.Len(t, to.Positions, 2)
+	to, err = parseReset([]string{"time 2026-01-31T12:00:00Z"})
+	require.NoError(t, err)
+	require.Equal(t, 2026, to.Time.Year())
 	for in, want := range map[string]string{"0=5": "/0 5", "t/1=7": "t/1 7", "a/b/2=9": "a/b/2 9"} {
 		p, err := parsePlace(in)
 		require.NoError(t, err)

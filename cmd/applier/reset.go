@@ -28,7 +28,7 @@ asks. The statement is an empty commit, protected like every other. Pipelines wi
 key apply records again without doubling anything; apply: append would double rows, so
 it needs --force-duplicates. To go forward, over records, is: applier offsets skip.`,
 		Example: "  applier reset orders --to earliest --dry-run\n  applier reset orders --to time=2026-01-31T12:00:00Z\n  applier reset orders --to 0=1200 --to 1=900 --yes",
-		Args:    cobra.ExactArgs(1),
+		Args:    cobra.MinimumNArgs(1),
 	}
 	file := configFlag(c)
 	to := c.Flags().StringArray("to", nil, "earliest, time=RFC3339, or [TOPIC/]PARTITION=OFFSET (may be repeated)")
@@ -36,7 +36,7 @@ it needs --force-duplicates. To go forward, over records, is: applier offsets sk
 	yes := c.Flags().Bool("yes", false, "do not ask")
 	force := c.Flags().Bool("force-duplicates", false, "reset a pipeline with apply: append, which doubles rows")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		target, err := parseReset(*to)
+		target, err := parseReset(joinWords(*to, args[1:]))
 		if err != nil {
 			return err
 		}
@@ -121,6 +121,23 @@ func confirmed(in io.Reader, out io.Writer) bool {
 	fmt.Fprint(out, "\nGo ahead? Type yes: ")
 	line, _ := bufio.NewReader(io.LimitReader(in, 100)).ReadString('\n')
 	return strings.EqualFold(strings.TrimSpace(line), "yes")
+}
+
+// joinWords lets people write --to time 2026-01-31T12:00:00Z and --to offset 0=5 as
+// they would say it: the words behind belong to --to.
+func joinWords(to, rest []string) []string {
+	var out []string
+	for _, s := range to {
+		if s != "time" && s != "offset" {
+			out = append(out, s)
+			continue
+		}
+		for _, r := range rest {
+			out = append(out, s+" "+r)
+		}
+		rest = nil
+	}
+	return append(out, rest...) // words that belong nowhere are refused as values
 }
 
 // parseReset reads the values of --to.
