@@ -440,6 +440,19 @@ func TestDamage_WhatAFaultyWriterMakesIsFound(t *testing.T) {
 			return file
 		}, "the records make no row"},
 		{"a value that no record makes", "records", false, otherValue, "the records make"},
+		{"a file that only a tag needs", "files", false, func(c *copied) (file string) {
+			ctx := testContext(t)
+			s := c.latest()
+			require.NoError(t, paimon.CreateTag(ctx, c.table.Bucket(), c.table.Paths(), "kept", &paimon.Tag{Snapshot: *s}))
+			c.rewriteDelta(func(e []manifest.Entry) []manifest.Entry {
+				file, _ = c.table.Paths().Data(&e[inserted(e)])
+				return e
+			})
+			require.NoError(t, os.Remove(c.path(file)))
+			require.NoError(t, os.Remove(c.path("snapshot/snapshot-"+strconv.Itoa(snapshots))))
+			require.NoError(t, os.Remove(c.path("snapshot/LATEST")))
+			return file
+		}, "the file is missing"},
 		{"a vector of a file that is gone", "vectors", false, func(c *copied) string {
 			return c.rewriteIndex(func(e []manifest.IndexEntry) { e[0].Vectors[0].DataFile = "data-gone.parquet" })
 		}, "which is not live"},

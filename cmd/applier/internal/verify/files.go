@@ -81,6 +81,7 @@ func (v *verifier) files(ctx context.Context) {
 		w.sec.skip("there is no snapshot")
 		w.counts.skip("there is no snapshot")
 	}
+	w.tags(ctx)
 	w.stat(ctx)
 }
 
@@ -107,6 +108,13 @@ func (w *walker) content(ctx context.Context, s *snapshot) *content {
 		}
 		c.state.Manifests = append(c.state.Manifests, metas...)
 	}
+	if s.s.Statistics != nil {
+		if key, err := t.Paths().Statistics(*s.s.Statistics); err != nil {
+			w.bad(ctx, s, s.key, err)
+		} else {
+			w.need(key, nil, s)
+		}
+	}
 	if s.s.IndexManifest != nil {
 		w.need("manifest/"+*s.s.IndexManifest, nil, s)
 		index, err := t.Index(ctx, s.s)
@@ -125,16 +133,12 @@ func (w *walker) content(ctx context.Context, s *snapshot) *content {
 	}
 	var err error
 	if c.files, err = manifest.Live(lists...); err != nil {
-		w.bad(ctx, s, w.culprit(s, err), err)
+		// A new contradiction comes from the list of the snapshot's own changes.
+		w.bad(ctx, s, "manifest/"+s.s.DeltaManifestList, err)
 		return nil
 	}
 	return c
 }
-
-// culprit names the file to look at when the entries of a snapshot contradict
-// each other: the list of its own changes, which is where a new contradiction
-// comes from.
-func (w *walker) culprit(s *snapshot, _ error) string { return "manifest/" + s.s.DeltaManifestList }
 
 // manifest reads one data manifest.
 func (w *walker) manifest(ctx context.Context, s *snapshot, list string, m manifest.Meta) ([]manifest.Entry, bool) {
