@@ -230,8 +230,18 @@ func TestReset_AppendNeedsForce(t *testing.T) {
 func TestReset_RefusesWhatCannotBeMeant(t *testing.T) {
 	d := newDesk(t, "key: [id]")
 	for _, args := range [][]string{
-		{}, {"--to", "latest"}, {"--to", "earliest", "--to", "0=1"}, {"--to", "time=yesterday"}, {"--to", "x=1"}, {"--to", "0=-1"}, {"--to", "-1=0"}, {"--to", "0"},
-		{"--to", "time"}, {"--to", "earliest", "0=1"}, {"--to", "time", "2026-01-31T12:00:00Z", "0=1"}, {"0=1", "--to", "latest"},
+		{},
+		{"--to", "latest"},
+		{"--to", "earliest", "--to", "0=1"},
+		{"--to", "time=yesterday"},
+		{"--to", "x=1"},
+		{"--to", "0=-1"},
+		{"--to", "-1=0"},
+		{"--to", "0"},
+		{"--to", "time"},
+		{"--to", "earliest", "0=1"},
+		{"--to", "time", "2026-01-31T12:00:00Z", "0=1"},
+		{"0=1", "--to", "latest"},
 	} {
 		text, code := d.run("", append([]string{"reset", "p"}, args...)...)
 		require.Equal(t, exitUsage, code, "%v: %s", args, text)
