@@ -110,9 +110,11 @@ func (w *world) produceTo(topic string, partition int32, values ...string) {
 	cl, err := kgo.NewClient(kgo.SeedBrokers(w.broker.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DefaultProduceTopic(topic))
 	require.NoError(w.t, err)
 	defer cl.Close()
-	for _, v := range values {
-		require.NoError(w.t, cl.ProduceSync(testContext(w.t), &kgo.Record{Partition: partition, Value: []byte(v)}).FirstErr())
+	records := make([]*kgo.Record, len(values))
+	for i, v := range values {
+		records[i] = &kgo.Record{Partition: partition, Value: []byte(v)}
 	}
+	require.NoError(w.t, cl.ProduceSync(testContext(w.t), records...).FirstErr())
 }
 
 func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
