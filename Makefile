@@ -13,13 +13,14 @@ LDFLAGS  := -s -w -X main.version=$(VERSION)
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOFUMPT     := mvdan.cc/gofumpt@v0.12.0
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 
 # Build tags of this tree; lint looks at it with and without them.
 TAGS := itest itestfull failpoints mutants
 
 export APPLIER_CACHE ?= $(CACHE)
 
-.PHONY: help build run test itest itest-setup itest-full sim crash bench bench-peers lint fmt fuzz-smoke gen sim-mutants
+.PHONY: help build run test itest itest-setup itest-full sim crash bench bench-peers lint fmt fuzz-smoke gen sim-mutants vuln sbom
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -70,6 +71,14 @@ lint: ## vet, staticcheck, formatting, import direction, sizes
 
 fmt: ## format
 	$(GO) run $(GOFUMPT) -w .
+
+vuln: ## known vulnerabilities in what the program reaches; NOT RUN, and no success, without the database
+	@out=$$($(GO) run $(GOVULNCHECK) ./... 2>&1); code=$$?; echo "$$out"; \
+	if test $$code -ne 0 && echo "$$out" | grep -q 'fetching vulnerabilities'; then echo "govulncheck: NOT RUN: its database is out of reach"; fi; \
+	exit $$code
+
+sbom: build ## bin/applier.cdx.json: the modules of bin/applier, as CycloneDX
+	bin/applier version --sbom > bin/applier.cdx.json
 
 fuzz-smoke: ## every fuzz target of the tree for FUZZTIME=1s
 	@targets=$$(grep -rEo '^func Fuzz[A-Za-z0-9_]*' --include='*_test.go' . | sed -E 's#/[^/]*:func #:#' | sort); \

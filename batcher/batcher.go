@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -225,10 +226,18 @@ func (b *Batcher) Seal(reason FlushReason) *Batch {
 }
 
 // sumDigests folds the partitions' running hashes into one and starts them anew.
+// The order is that of the partitions' names, so that an auditor who knows the
+// ranges can compute the same from Kafka (docs/verify.md).
 func (b *Batcher) sumDigests() []byte {
 	h := sha256.New()
 	var buf [8]byte
-	for i, p := range b.partitions {
+	order := make([]int, len(b.partitions))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int { return b.partitions[i].Compare(b.partitions[j]) })
+	for _, i := range order {
+		p := b.partitions[i]
 		from, to := b.start[p], b.next[p]
 		if from.Next == to.Next {
 			continue

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -260,6 +261,9 @@ func checkText(k *key, text string) *finding {
 	return nil
 }
 
+// userInfo is a user and a password in an address, which some other programs take.
+var userInfo = regexp.MustCompile(`[^/\s]*:[^/\s]*@`)
+
 // show quotes a value for a message: what was written, not what a reference
 // brought, and nothing of a secret.
 func (p *loader) show(k *key, path, text string) string {
@@ -270,6 +274,7 @@ func (p *loader) show(k *key, path, text string) string {
 	if lit, ok := p.literal[path]; ok {
 		text = lit
 	}
+	text = userInfo.ReplaceAllString(text, redacted+"@")
 	if len(text) > most {
 		text = text[:most] + "..."
 	}

@@ -19,10 +19,17 @@ type ClientOptions struct {
 	ClientID string
 	TLS      *tls.Config // nil: plaintext
 	SASL     SASL
+	// MaxBatchBytes is what a fetched record batch may decompress to: what a producer
+	// packs is not trusted. 0 is DefaultMaxBatchBytes.
+	MaxBatchBytes int
 	// Dial replaces the network in tests; nil is the ordinary one.
 	Dial func(ctx context.Context, network, host string) (net.Conn, error)
 	Log  *slog.Logger
 }
+
+// DefaultMaxBatchBytes is far above what producers pack into a batch (Kafka's own
+// limit is 1 MiB of packed bytes) and far below what hurts.
+const DefaultMaxBatchBytes = 64 << 20
 
 // SASL are credentials; an empty Mechanism means none.
 type SASL struct {
@@ -45,7 +52,11 @@ func (s SASL) mechanism() (sasl.Mechanism, error) {
 
 // kgo returns the options every client starts from.
 func (o ClientOptions) kgo() ([]kgo.Opt, error) {
-	opts := []kgo.Opt{kgo.SeedBrokers(o.Brokers...), kgo.ClientID(o.ClientID)}
+	limit := o.MaxBatchBytes
+	if limit <= 0 {
+		limit = DefaultMaxBatchBytes
+	}
+	opts := []kgo.Opt{kgo.SeedBrokers(o.Brokers...), kgo.ClientID(o.ClientID), kgo.MaxDecompressBatchBytes(limit)}
 	if o.Log != nil {
 		opts = append(opts, kgo.WithLogger(&logger{o.Log}))
 	}

@@ -427,9 +427,25 @@ func (c *Consumer) Unsuspend() {
 	})
 }
 
-// Flush closes the open batch now.
-func (c *Consumer) Flush(reason string) {
-	c.call(func() { _ = c.flush(context.Background(), reason) })
+// FlushNow closes the open batch and returns when it is handed over; open is false
+// if there was nothing to commit. ctx bounds the waiting only: a hand-over that ends
+// early gives its batch up.
+func (c *Consumer) FlushNow(ctx context.Context, reason string) (open bool, err error) {
+	type result struct {
+		open bool
+		err  error
+	}
+	done := make(chan result, 1)
+	c.call(func() {
+		open := c.active && !c.col.Empty()
+		done <- result{open, c.flush(context.Background(), reason)}
+	})
+	select {
+	case r := <-done:
+		return r.open, r.err
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
 }
 
 // Commit tells the group where the table stands, for lag tools; an error

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -153,8 +154,16 @@ func TestConsumer_AMarkerAtTheEndIsAppliedToo(t *testing.T) {
 	r := read(t, c, newSink(1), func(o *Options) { o.Metrics.Head = func(_ change.Partition, offset, _ int64) { seen <- offset } })
 	r.resume(at(0))
 	require.EqualValues(t, 1, take(t, seen), "the aborted record is not seen")
-	r.c.Flush("manual")
+	flushed := make(chan error, 1)
+	go func() {
+		open, err := r.c.FlushNow(testContext(t), "manual")
+		if err == nil && !open {
+			err = errors.New("nothing was open")
+		}
+		flushed <- err
+	}()
 	b := take(t, r.sink.batches)
+	require.NoError(t, take(t, flushed))
 	require.Empty(t, b.records)
 	require.Equal(t, []int64{2}, nexts(b.next))
 }

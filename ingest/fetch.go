@@ -60,9 +60,12 @@ func (c *Consumer) fetchProblem(fetches kgo.Fetches) *Problem {
 		}
 		p := change.Partition{Topic: topic, Partition: partition}
 		var loss *kgo.ErrDataLoss
+		var bomb *kgo.ErrDecompressTooLarge
 		switch {
 		case errors.As(err, &loss):
 			found = problem("K-TRUNCATED", "%s: applied up to offset %d, but the log was cut back to %d", p, loss.ConsumedTo, loss.ResetTo)
+		case errors.As(err, &bomb):
+			found = problem("K-CORRUPT", "%s: the record batch at offset %d would decompress to more than is taken (64 MiB, or twice max_record_bytes); it ends before offset %d", p, bomb.Offset, bomb.NextOffset)
 		case errors.Is(err, kerr.OffsetOutOfRange):
 			found = problem("K-GAP", "%s: the position is outside of the log", p)
 		case errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.InconsistentTopicID):

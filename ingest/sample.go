@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"applier/ingest/change"
 	"applier/ingest/decode"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -40,12 +39,8 @@ func Sample(ctx context.Context, o ClientOptions, topic string, max int, quiet t
 			return seen, nil
 		}
 		for it := fetches.RecordIter(); !it.Done(); {
-			r := it.Next()
-			rec := decode.Record{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Timestamp: r.Timestamp.UnixMilli(), Key: r.Key, Value: r.Value}
-			for _, h := range r.Headers {
-				rec.Headers = append(rec.Headers, change.Header{Key: h.Key, Value: h.Value})
-			}
-			if seen++; fn(&rec) || seen == max {
+			rec := asRecord(it.Next())
+			if seen++; fn(rec) || seen == max {
 				return seen, nil
 			}
 		}

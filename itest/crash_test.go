@@ -133,6 +133,7 @@ func crashTable(t *testing.T, rnd *rand.Rand, seed uint64, changes int, plan []s
 	harness.MustStop(t, p)
 	require.Equal(t, len(plan), kills)
 	m.verify(t, r, topic)
+	r.proven()
 	require.Equal(t, [crashPartitions]int64{int64(len(m.queue[0])), int64(len(m.queue[1])), int64(len(m.queue[2])), int64(len(m.queue[3]))}, m.at)
 	return r
 }

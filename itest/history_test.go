@@ -52,6 +52,7 @@ func TestHistory_PositionsOutliveForeignCommitsAndExpiry(t *testing.T) {
 	r.waitApplied(p)
 	harness.MustStop(t, p)
 	r.holds(m)
+	r.proven()
 	last, err := lastRecord(r.ref(), r.pipes[0].ID)
 	require.NoError(t, err)
 	require.Equal(t, map[int32]int64{0: 5, 1: 5}, last.positions(topic))

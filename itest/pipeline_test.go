@@ -151,6 +151,16 @@ func (r *rig) must(args ...string) string {
 	return output
 }
 
+// proven has `applier verify` prove the tables, the records in Kafka included.
+func (r *rig) proven() {
+	r.t.Helper()
+	for _, p := range r.pipes {
+		out := r.must("verify", p.Name, "--full")
+		require.Contains(r.t, out, "The table is proven")
+		require.NotContains(r.t, out, "Kafka:")
+	}
+}
+
 func (r *rig) ref() harness.Ref { return r.refOf(r.pipes[0]) }
 
 func (r *rig) refOf(p pipe) harness.Ref { return harness.Ref{Warehouse: r.Warehouse, Table: p.Table} }

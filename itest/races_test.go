@@ -110,6 +110,7 @@ func raceOnce(t *testing.T, step string, f foreign, options map[string]string) {
 	r.waitApplied(p)
 	harness.MustStop(t, p)
 	r.holds(m)
+	r.proven()
 	ids := snapshotIDs(r.ref())
 	require.Len(t, ids, len(before)+2, "one of theirs and one of ours")
 	if step == "commit/publish" {
@@ -244,6 +245,7 @@ func TestRace_ManyForeignCommitsAndOurs(t *testing.T) {
 		m.insert(theirs(1000 + i))
 	}
 	r.holds(m)
+	r.proven()
 	t.Logf("%d snapshots; lost races: %d, moved before the publish: %d, overwritten: %d", len(snapshotIDs(r.ref())), strings.Count(p.Output.String(), "what=lost_race"),
 		strings.Count(p.Output.String(), "what=still_moved"), strings.Count(p.Output.String(), "what=lost_snapshot"))
 }

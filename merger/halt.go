@@ -88,7 +88,7 @@ var codeList = []CodeInfo{
 	},
 	{
 		CodeCorrupt, "A file of the table cannot be read or contradicts the metadata.",
-		"Find the file with `applier inspect files DB.TABLE`, restore it or roll the table back to a snapshot that reads fully, then `applier resume PIPELINE`.", false,
+		"`applier verify PIPELINE` (and `--full`) names the file. Restore it, or roll the table back to a snapshot that reads fully, then `applier resume PIPELINE`.", false,
 	},
 	{
 		CodeGone, "The table is not there any more: dropped or renamed.",

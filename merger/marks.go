@@ -18,7 +18,9 @@ import (
 // consumerID names the pipeline's consumer file.
 func (a *Applier) consumerID() string { return "applier-" + a.set.ID }
 
-func (a *Applier) markerKey() string { return a.set.ID + ".marker" }
+func (a *Applier) markerKey() string { return markerKey(a.set.ID) }
+
+func markerKey(id string) string { return id + ".marker" }
 
 // marks reports whether a marker says that we committed before, and whether the
 // pin names the record's snapshot.

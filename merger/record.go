@@ -45,6 +45,7 @@ type Record struct {
 	Op      string `json:"op,omitempty"`   // "start", "carry", "set", "skip", "adopt"; absent for batches
 	Chain   string `json:"chain"`          // hash over all applied ranges so far
 	Gaps    int64  `json:"gaps,omitempty"` // records an operator skipped so far
+	Seal    string `json:"seal,omitempty"` // hash over the snapshot file, see CheckSeal
 
 	// Deletes says which remembered deletes go with this snapshot; nil if none are
 	// remembered, or not by this program: one that does not know of them leaves the
@@ -61,6 +62,8 @@ type Record struct {
 	Unchanged  int64                          `json:"noop"`
 	DeadLetter int64                          `json:"dlq"`
 	Range      map[string]map[string][2]int64 `json:"range,omitempty"` // [first, next) a partition with progress
+
+	strange bool // it has no seal, but members that no version without seals wrote
 }
 
 // RememberedDeletes names the state of the remembered deletes in state_dir. Times
@@ -183,6 +186,11 @@ func DecodeRecord(s string) (*Record, error) {
 	}
 	if _, err := r.Positions(); err != nil {
 		return nil, err
+	}
+	if r.Seal == "" { // or a changed letter of its name would take the seal away
+		strict := json.NewDecoder(strings.NewReader(s))
+		strict.DisallowUnknownFields()
+		r.strange = strict.Decode(new(Record)) != nil
 	}
 	return &r, nil
 }

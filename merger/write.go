@@ -227,6 +227,9 @@ func (a *Applier) write(ctx context.Context, e Write) (Event, error) {
 		return nil, err
 	}
 	at.adopt(at.commit.Added)
+	if err := seal(at.commit, PropertyPrefix+a.set.ID); err != nil {
+		return nil, err
+	}
 	if got := at.commit.Snapshot.ID; got != e.Target {
 		return nil, fmt.Errorf("the attempt is for snapshot %d, its base leads to %d", e.Target, got)
 	}
@@ -459,6 +462,7 @@ func (a *Applier) record(e Write, txn string, at *attempt) *Record {
 		Version: RecordVersion, Seq: e.Seq, Txn: txn, Base: e.Base.Ident, Epoch: e.Epoch, Owner: a.set.Instance,
 		Config: a.config, Table: a.identity, Cluster: e.Cluster, Op: e.Batch.Op, Chain: e.Chain, Gaps: e.Gaps,
 		Deletes: at.deletes,
+		Seal:    openSeal,
 	}
 	r.setPositions(e.Batch.Next, e.Topics)
 	if b := a.batch; b != nil && e.Batch.Op == "" {

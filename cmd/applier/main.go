@@ -23,6 +23,7 @@ const (
 	exitFailed = 1 // something failed while running
 	exitUsage  = 2 // bad command line or configuration
 	exitHalted = 3 // stopped while every pipeline was halted or could not start
+	exitUnread = 4 // verify: no damage found, but something could not be read
 )
 
 // version is set by the build (-ldflags "-X main.version=…").
@@ -82,7 +83,8 @@ First steps:
   applier cat db.table -c applier.yml
 
 Exit codes: 0 done; 1 something failed; 2 bad command line or configuration;
-3 stopped while every pipeline was halted or could not start.`,
+3 stopped while every pipeline was halted or could not start; 4 verify could not read
+everything.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
@@ -91,15 +93,27 @@ Exit codes: 0 done; 1 something failed; 2 bad command line or configuration;
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(runCommand(), validateCommand(), demoCommand(), healthcheckCommand(), catCommand(), inspectCommand(),
-		compactCommand(), expireCommand(), orphansCommand(), offsetsCommand(), pauseCommand(), resumeCommand(), flushCommand(), statusCommand(), schemaCommand(), generateCommand(), versionCommand())
+		compactCommand(), expireCommand(), orphansCommand(), offsetsCommand(), pauseCommand(), resumeCommand(), flushCommand(), statusCommand(),
+		verifyCommand(), explainCommand(), resetCommand(), schemaCommand(), generateCommand(), versionCommand())
 	return root
 }
 
 func versionCommand() *cobra.Command {
-	return &cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs, Run: func(c *cobra.Command, _ []string) {
+	c := &cobra.Command{Use: "version", Short: "Print the version, with --sbom what the program is made of", Args: cobra.NoArgs}
+	sbom := c.Flags().Bool("sbom", false, "print a CycloneDX bill of materials of this binary")
+	c.RunE = func(c *cobra.Command, _ []string) error {
 		b := build()
-		fmt.Fprintf(c.OutOrStdout(), "applier %s (revision %s, %s, %s/%s)\n", b.Version, b.Revision, b.Go, runtime.GOOS, runtime.GOARCH)
-	}}
+		if !*sbom {
+			fmt.Fprintf(c.OutOrStdout(), "applier %s (revision %s, %s, %s/%s)\n", b.Version, b.Revision, b.Go, runtime.GOOS, runtime.GOARCH)
+			return nil
+		}
+		info, ok := debug.ReadBuildInfo()
+		if !ok {
+			return errors.New("this binary does not say what it was made of")
+		}
+		return writeSBOM(c.OutOrStdout(), b.Version, info)
+	}
+	return c
 }
 
 func schemaCommand() *cobra.Command {

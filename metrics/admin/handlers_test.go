@@ -123,9 +123,9 @@ func TestOffsetChange_RefusesWhatNoPipelineCouldAccept(t *testing.T) {
 		"set by position":     {OffsetChange{Action: "set", Positions: one}, true},
 		"set by time":         {OffsetChange{Action: "set", Time: at}, true},
 		"set both":            {OffsetChange{Action: "set", Positions: one, Time: at}, false},
-		"set nothing":         {OffsetChange{Action: "set"}, false},
+		"set nothing":         {OffsetChange{Action: "set"}, true}, // the remedy of K-RECREATED
 		"skip":                {OffsetChange{Action: "skip", Positions: one}, true},
-		"skip nothing":        {OffsetChange{Action: "skip"}, false},
+		"skip nothing":        {OffsetChange{Action: "skip"}, true}, // the remedy of K-GAP
 		"skip by time":        {OffsetChange{Action: "skip", Positions: one, Time: at}, false},
 		"adopt":               {OffsetChange{Action: "adopt", DryRun: true}, true},
 		"adopt with position": {OffsetChange{Action: "adopt", Positions: one}, false},

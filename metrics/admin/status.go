@@ -168,8 +168,8 @@ type PartitionOffset struct {
 
 // The actions of OffsetChange.
 const (
-	ActionSet   = "set"   // to Positions, or to the records at Time
-	ActionSkip  = "skip"  // forward to Positions, recording the gap
+	ActionSet   = "set"   // to Positions, or to the records at Time; others stay, new ones begin at the log's start
+	ActionSkip  = "skip"  // forward to Positions, or over what Kafka removed, recording the gap
 	ActionAdopt = "adopt" // take over the record found in the table
 )
 
@@ -193,13 +193,13 @@ type Position struct {
 func (c OffsetChange) check() error {
 	invalid := func(text string) error { return wrap(ErrInvalid, text) }
 	switch c.Action {
-	case ActionSet:
-		if (len(c.Positions) == 0) == c.Time.IsZero() {
-			return invalid("set needs either positions or a time")
+	case ActionSet: // without both: the log's start where no record applies
+		if len(c.Positions) > 0 && !c.Time.IsZero() {
+			return invalid("set takes positions or a time, not both")
 		}
-	case ActionSkip:
-		if len(c.Positions) == 0 || !c.Time.IsZero() {
-			return invalid("skip needs positions")
+	case ActionSkip: // without positions: over what Kafka removed
+		if !c.Time.IsZero() {
+			return invalid("skip takes positions, not a time")
 		}
 	case ActionAdopt:
 		if len(c.Positions) > 0 || !c.Time.IsZero() {

@@ -12,8 +12,13 @@ import (
 // writer: small files take one call.
 const gatherBytes = 64 << 10
 
-// out appends b to the file.
+// out appends b to the file and to the seal.
 func (wr *Writer) out(b []byte) error {
+	_, _ = wr.sum.Write(b)
+	return wr.append(b)
+}
+
+func (wr *Writer) append(b []byte) error {
 	wr.off += int64(len(b))
 	if len(wr.gather)+len(b) <= gatherBytes {
 		wr.gather = append(wr.gather, b...)
@@ -150,6 +155,8 @@ func (wr *Writer) close() error {
 		RowGroups:    append(thrift.Slice[rowGroup]{}, wr.groups...),
 		CreatedBy:    wr.o.CreatedBy,
 		ColumnOrders: make(thrift.Slice[format.ColumnOrder], len(wr.schema.leaves)),
+
+		KeyValueMetadata: thrift.Slice[format.KeyValue]{sealMetadata()},
 	}
 	for i := range m.ColumnOrders {
 		m.ColumnOrders[i].Value = &format.TypeDefinedOrder{}
@@ -159,7 +166,10 @@ func (wr *Writer) close() error {
 		return err
 	}
 	wr.scratch = tail
-	if err := wr.out(tail); err != nil {
+	if err := sealTail(&wr.sum, tail); err != nil {
+		return err
+	}
+	if err := wr.append(tail); err != nil {
 		return err
 	}
 	return wr.flush()

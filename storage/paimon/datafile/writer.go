@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 
 	"applier/storage/types"
+
+	"github.com/cespare/xxhash/v2"
 )
 
 // Writer writes one data file, and after Reset another one with the same
@@ -19,8 +21,9 @@ type Writer struct {
 	comp   *compressor
 	cols   []*column
 
-	off       int64  // bytes of the file so far
-	gather    []byte // of which not yet given to w
+	off       int64         // bytes of the file so far
+	sum       xxhash.Digest // over them, for the seal
+	gather    []byte        // of which not yet given to w
 	groupRows int64
 	rows      int64
 	groups    []rowGroup
@@ -87,6 +90,7 @@ func NewWriter(w io.Writer, o WriterOptions) (*Writer, error) {
 // are kept unless a large file has blown them up.
 func (wr *Writer) Reset(w io.Writer) {
 	wr.w, wr.off, wr.rows, wr.groupRows, wr.err = w, 0, 0, 0, nil
+	wr.sum.Reset()
 	wr.groups, wr.indexes, wr.gather = wr.groups[:0], wr.indexes[:0], wr.gather[:0]
 	shrink := wr.MemBytes() > wr.keep
 	for _, c := range wr.cols {

@@ -65,7 +65,7 @@ type compression struct {
 
 func newCompression(level int) (*compression, error) {
 	// Blocks are small: a small window saves memory and loses nothing.
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)), zstd.WithEncoderCRC(false),
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)), zstd.WithEncoderCRC(true),
 		zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(128<<10))
 	if err != nil {
 		return nil, fmt.Errorf("creating the zstd encoder: %w", err)

@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"runtime"
@@ -57,8 +56,8 @@ type Options struct {
 // (folders, certificates) is found here, what can be wrong with Kafka or the
 // tables is found by the pipelines, which try again.
 func New(cfg *config.Config, o Options) (*App, error) {
-	if err := os.MkdirAll(cfg.StateDir, 0o700); err != nil {
-		return nil, fmt.Errorf("making state_dir: %w", err)
+	if err := secureStateDir(cfg.StateDir); err != nil {
+		return nil, err
 	}
 	kafka, err := kafkaOptions(cfg, o.Log)
 	if err != nil {
@@ -76,7 +75,7 @@ func New(cfg *config.Config, o Options) (*App, error) {
 	a.metrics.Process.MemoryBudget.WithLabelValues().Set(float64(cfg.Memory))
 	if cfg.Kafka.TLS != nil && cfg.Kafka.TLS.Insecure {
 		a.metrics.Process.TLSInsecure.WithLabelValues().Set(1)
-		a.log.Warn("kafka.tls.insecure: the brokers' certificates are not verified")
+		a.log.Warn(insecureText)
 	}
 	a.fetchBytes = fetchBytes(int64(cfg.Memory), len(cfg.Pipelines))
 	if a.sessionTimeout == 0 {
@@ -149,6 +148,7 @@ func (a *App) Run(ctx, force context.Context) error {
 		g.Go(func() error { return a.pipelines[name].run(gctx, a.draining) })
 	}
 	g.Go(func() error { a.limitMemory(gctx); return nil })
+	g.Go(func() error { a.warnInsecure(gctx); return nil })
 	go func() {
 		select {
 		case <-ctx.Done():
@@ -159,6 +159,26 @@ func (a *App) Run(ctx, force context.Context) error {
 	err = g.Wait()
 	stopServing()
 	return errors.Join(err, <-served)
+}
+
+// insecureText is what a log must not be without, wherever it was cut.
+const insecureText = "kafka.tls.insecure: the brokers' certificates are not verified"
+
+// warnInsecure repeats the warning every hour.
+func (a *App) warnInsecure(ctx context.Context) {
+	if a.cfg.Kafka.TLS == nil || !a.cfg.Kafka.TLS.Insecure {
+		return
+	}
+	tick := time.NewTicker(time.Hour)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			a.log.Warn(insecureText)
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // limitMemory keeps the Go heap below what the off-heap indexes leave.

@@ -53,14 +53,28 @@ func (a *App) Resume(ctx context.Context, name string) error {
 	return ctx.Err()
 }
 
-// Flush implements admin.Control.
-func (a *App) Flush(_ context.Context, name string) error {
+// Flush implements admin.Control: it returns when the open batch is committed, at
+// once if there is none.
+func (a *App) Flush(ctx context.Context, name string) error {
 	p, err := a.find(name)
 	if err != nil {
 		return err
 	}
-	p.consumer.Flush("manual")
-	return nil
+	before := p.applier.Status()
+	if before.Paused || before.Halt != nil {
+		return fmt.Errorf("%w: pipeline %s is %s; nothing is committed before: applier resume %s", admin.ErrConflict, name, stateOf(before), name)
+	}
+	open, err := p.consumer.FlushNow(ctx, "manual")
+	if err != nil || !open {
+		return err
+	}
+	p.applier.Await(ctx, func(s merger.Status) bool {
+		return s.Seq != before.Seq && s.Phase == merger.PhaseIdle || s.Halt != nil || s.Phase == merger.PhaseStandby
+	})
+	if h := p.applier.Status().Halt; h != nil {
+		return fmt.Errorf("%w: the pipeline halted: %s", admin.ErrConflict, h.Code)
+	}
+	return ctx.Err()
 }
 
 // Offsets implements admin.Control.
@@ -80,7 +94,7 @@ func (a *App) ChangeOffsets(ctx context.Context, name string, c admin.OffsetChan
 	out, err := ChangeOffsets(ctx, a.cfg, name, a.kafka, c, a.log)
 	if err == nil && !c.DryRun {
 		if p, e := a.find(name); e == nil {
-			p.applier.Post(merger.ResumeAsked{})
+			p.applier.Post(merger.RecheckAsked{}) // a pause stays one
 		}
 	}
 	return out, err

@@ -102,12 +102,19 @@ func (w *world) create(fields []types.Field, options map[string]string) *paimon.
 
 func (w *world) produce(partition int32, values ...string) {
 	w.t.Helper()
+	w.produceTo(topic, partition, values...)
+}
+
+func (w *world) produceTo(topic string, partition int32, values ...string) {
+	w.t.Helper()
 	cl, err := kgo.NewClient(kgo.SeedBrokers(w.broker.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DefaultProduceTopic(topic))
 	require.NoError(w.t, err)
 	defer cl.Close()
-	for _, v := range values {
-		require.NoError(w.t, cl.ProduceSync(testContext(w.t), &kgo.Record{Partition: partition, Value: []byte(v)}).FirstErr())
+	records := make([]*kgo.Record, len(values))
+	for i, v := range values {
+		records[i] = &kgo.Record{Partition: partition, Value: []byte(v)}
 	}
+	require.NoError(w.t, cl.ProduceSync(testContext(w.t), records...).FirstErr())
 }
 
 func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
@@ -150,12 +157,13 @@ type running struct {
 
 // commit is what a test wants to know of one; the batch is gone after the call.
 type commit struct {
-	records int64
-	counts  merger.Counts
+	pipeline string
+	records  int64
+	counts   merger.Counts
 }
 
-func (r *running) committed(_ string, c merger.Commit) {
-	out := commit{counts: c.Counts}
+func (r *running) committed(pipeline string, c merger.Commit) {
+	out := commit{pipeline: pipeline, counts: c.Counts}
 	if c.Batch != nil {
 		out.records = c.Batch.Counts.Records
 	}

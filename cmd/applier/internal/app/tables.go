@@ -146,6 +146,10 @@ func newCatalog(cfg *config.Config, observe func(op, key string, bytes int64, er
 // kafkaOptions converts the connection settings.
 func kafkaOptions(cfg *config.Config, log *slog.Logger) (ingest.ClientOptions, error) {
 	o := ingest.ClientOptions{Brokers: cfg.Kafka.Brokers, ClientID: cfg.Kafka.ClientID, Log: log}
+	// A record must fit with its batch.
+	for _, p := range cfg.Pipelines {
+		o.MaxBatchBytes = max(o.MaxBatchBytes, ingest.DefaultMaxBatchBytes, 2*int(p.MaxRecordBytes))
+	}
 	if cfg.Kafka.TLS != nil {
 		tls, err := cfg.Kafka.TLS.ClientConfig()
 		if err != nil {
