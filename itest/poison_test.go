@@ -60,7 +60,7 @@ func poisonStream(topic string) (recs []*kgo.Record, m *model) {
 	return recs, m
 }
 
-func TestPoison_SkipCountsAndGoesOn(t *testing.T) {
+func TestFault_F2_SkipCountsAndGoesOn(t *testing.T) {
 	topic := newTopic(t, 1)
 	r := newRig(t, "", pipe{Topic: topic, More: poisonTypes + "\non_error: skip\nmax_record_bytes: 1KiB"})
 	recs, m := poisonStream(topic)
@@ -75,7 +75,7 @@ func TestPoison_SkipCountsAndGoesOn(t *testing.T) {
 	require.Equal(t, len(poisons()), strings.Count(p.Output.String(), "skipped"), "each is named in the log")
 }
 
-func TestPoison_DeadLettersHoldTheRecordAndSayWhy(t *testing.T) {
+func TestFault_F2_DeadLettersHoldTheRecordAndSayWhy(t *testing.T) {
 	topic := newTopic(t, 1)
 	dlq := topic + ".dlq"
 	r := newRig(t, "", pipe{Topic: topic, More: poisonTypes + "\non_error: dead_letter\ndead_letter: { topic: " + dlq + " }\nmax_record_bytes: 1KiB"})
@@ -119,9 +119,9 @@ func TestPoison_DeadLettersHoldTheRecordAndSayWhy(t *testing.T) {
 	}
 }
 
-// TestPoison_PauseHaltsAtTheRecordAndSkipStepsOverIt is done with the daemon
+// TestFault_F2_PauseHaltsAtTheRecordAndSkipStepsOverIt is done with the daemon
 // running, which takes the statement at once.
-func TestPoison_PauseHaltsAtTheRecordAndSkipStepsOverIt(t *testing.T) {
+func TestFault_F2_PauseHaltsAtTheRecordAndSkipStepsOverIt(t *testing.T) {
 	topic := newTopic(t, 2)
 	r := newRig(t, "", pipe{Topic: topic, More: poisonTypes + "\nmax_record_bytes: 1KiB"})
 	recs, m := poisonStream(topic)
@@ -162,9 +162,9 @@ func TestPoison_PauseHaltsAtTheRecordAndSkipStepsOverIt(t *testing.T) {
 	r.holds(m)
 }
 
-// TestPoison_HaltsSurviveARestartAndExitSaysSo: exit code 3, and the command works
+// TestFault_F2_HaltsSurviveARestartAndExitSaysSo: exit code 3, and the command works
 // without a daemon.
-func TestPoison_HaltsSurviveARestartAndExitSaysSo(t *testing.T) {
+func TestFault_F2_HaltsSurviveARestartAndExitSaysSo(t *testing.T) {
 	topic := newTopic(t, 1)
 	r := newRig(t, "", pipe{Topic: topic, More: poisonTypes})
 	r.kafka.Produce(t, put(topic, 0, `{"id":1,"must":1}`), put(topic, 0, `oops`), put(topic, 0, `{"id":2,"must":2}`))

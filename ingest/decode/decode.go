@@ -92,6 +92,16 @@ type Options struct {
 	// KeepRaw keeps a copy of each record whose row has a hole that may turn out
 	// impossible to fill (for dead letters).
 	KeepRaw bool
+	// Conditions are what the table asks of values beyond their columns' types.
+	Conditions []Condition
+}
+
+// Condition is a further condition on the values of a column: a text that is to
+// name a partition's folder, say. Check is not called for NULL; its error, which
+// must not contain the value, is a RowError of ClassRange.
+type Condition struct {
+	Column int
+	Check  func(v types.Datum) error
 }
 
 // BinaryText is an encoding of bytes in text.
