@@ -123,6 +123,7 @@ type Applier struct {
 	pinned, marked bool  // the marks are known to be there, durably
 	pinnedAt       int64 // snapshot that the consumer file names; 0 unknown
 	earliest       int64 // snapshot, at the last look
+	starving       bool  // it was told that the batch in hand loses its races
 	missing        int   // consecutive "file not found" of the attempts for a batch
 	halts          uint64
 	failure        error // of the last effect that failed
@@ -429,7 +430,7 @@ func (a *Applier) take(b *batcher.Batch) {
 		a.src.Release(b)
 		return
 	}
-	a.taken = a.set.Now()
+	a.taken, a.starving = a.set.Now(), false
 	clear(a.stages)
 	a.batch = b
 	a.batchIDs++
@@ -475,6 +476,10 @@ func (a *Applier) step(ev Event) {
 			a.obs.Halted(&e.Halt)
 		case Note:
 			a.obs.Noticed(e.What)
+			switch e.What {
+			case NoticeLostRace, NoticeStillMoved, NoticeConflict:
+				a.watchStarving()
+			}
 		default:
 			a.due = e
 		}
@@ -659,6 +664,12 @@ func (a *Applier) doPlan(ctx context.Context, e Plan) (Event, error) {
 }
 
 func (a *Applier) doPublish(ctx context.Context) Event {
+	if gone, err := a.cleanedAway(ctx); err != nil {
+		a.set.Log.Warn("cannot look for the files of a commit; it is tried again", "err", err)
+		return Published{PublishUnknown}
+	} else if gone {
+		return Published{PublishVoid}
+	}
 	switch err := a.table.Publish(ctx, a.attempt.commit); {
 	case err == nil:
 		return Published{PublishWon}
@@ -668,6 +679,41 @@ func (a *Applier) doPublish(ctx context.Context) Event {
 		a.set.Log.Warn("the outcome of a commit is unknown; reading it back", "snapshot", a.attempt.commit.Snapshot.ID, "err", err)
 		return Published{PublishUnknown}
 	}
+}
+
+// freshFor is how long an attempt's files are taken for granted. Orphan cleaners
+// keep what is younger than a day by default, so an hour leaves time to publish.
+const freshFor = time.Hour
+
+// cleanedAway reports whether a file of an old attempt is gone: nothing refers to
+// the files before the publish, so an orphan cleaner may take them.
+func (a *Applier) cleanedAway(ctx context.Context) (bool, error) {
+	if a.set.Now().Sub(a.attempt.made) < freshFor {
+		return false, nil
+	}
+	for _, key := range a.attempt.keys {
+		_, err := a.table.Bucket().Stat(ctx, key)
+		if errors.Is(err, objstore.ErrNotExist) {
+			a.set.Log.Warn("a file of a commit that is not published yet was removed; all are written again", "file", key)
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// starvedAfter is how long a batch may lose its races before that is told.
+const starvedAfter = 30 * time.Second
+
+// watchStarving tells once a batch that other writers are always faster.
+func (a *Applier) watchStarving() {
+	if a.batch == nil || a.starving || a.state.Attempt < 2 || a.set.Now().Sub(a.taken) < starvedAfter {
+		return
+	}
+	a.starving = true
+	a.obs.Noticed(NoticeStarved)
 }
 
 // acknowledge is step 15. The commit stands whatever happens here; an index

@@ -220,6 +220,8 @@ const (
 	NoticeFirstStart    Notice = "first_start"
 	NoticeCarried       Notice = "carried" // an empty commit carried the record forward
 	NoticeConflict      Notice = "conflict"
+	NoticeFilesGone     Notice = "files_gone"     // files of an old attempt were cleaned away
+	NoticeStarved       Notice = "commit_starved" // a batch loses its races for long
 	NoticeCommitted     Notice = "committed"
 )
 
@@ -347,6 +349,9 @@ const (
 	PublishWon PublishResult = iota
 	PublishExists
 	PublishUnknown
+	// PublishVoid: nothing was published, for files of the attempt are gone; it is
+	// too old for an earlier try to arrive still. It has to be made again.
+	PublishVoid
 )
 
 // SlotHolder says whose snapshot stands under a name.

@@ -587,6 +587,8 @@ func (s State) published(p Published) (State, []Effect) {
 		return s.begin(PhaseAfter)
 	case PublishUnknown:
 		return s.with([]Effect{Note{NoticeUnknown}}, func(s State) (State, []Effect) { return s.begin(PhaseSlot) })
+	case PublishVoid:
+		return s.again(NoticeFilesGone)
 	}
 	return s.begin(PhaseSlot)
 }

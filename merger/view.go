@@ -226,6 +226,7 @@ func (v *view) apply(ctx context.Context, s *paimon.Snapshot) error {
 			}
 		}
 	}
+	before := v.duplicates
 	var added []manifest.Entry
 	for i := range delta {
 		if delta[i].Kind == manifest.Add && !gone[paimon.KeyOf(&delta[i])] {
@@ -236,6 +237,9 @@ func (v *view) apply(ctx context.Context, s *paimon.Snapshot) error {
 		if err := v.add(ctx, &added[i], refs, s.CommitKind != paimon.CommitCompact); err != nil {
 			return err
 		}
+	}
+	if n := v.duplicates - before; n > 0 {
+		v.s.Log.Warn("another writer inserted keys that the table already had; their next change updates all of their rows", "snapshot", s.ID, "rows", n)
 	}
 	return nil
 }

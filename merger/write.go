@@ -3,7 +3,9 @@ package merger
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
+	"time"
 
 	"applier/batcher"
 	"applier/ingest/change"
@@ -23,6 +25,8 @@ type attempt struct {
 	vectors map[uint32]*roaring.Bitmap // new whole vectors by segment; nil: the file goes
 	commit  *paimon.Commit
 	bytes   CommitBytes
+	made    time.Time
+	keys    []string // of the files written, without the snapshot
 }
 
 // CommitBytes says what a commit wrote, by class.
@@ -152,7 +156,7 @@ func (a *Applier) write(ctx context.Context, e Write) (Event, error) {
 		if err := failpoint.Hit("commit/data"); err != nil {
 			return nil, err
 		}
-		if err := a.vectorFiles(at, base, &ch); err != nil {
+		if err := a.vectorFiles(ctx, at, base, &ch); err != nil {
 			return nil, err
 		}
 		if ch.Index != nil {
@@ -183,7 +187,12 @@ func (a *Applier) write(ctx context.Context, e Write) (Event, error) {
 	if err := failpoint.Hit("commit/manifest"); err != nil {
 		return nil, err
 	}
-	if err := a.table.Bucket().PutAll(ctx, append(objects, at.commit.Objects...)); err != nil {
+	objects = append(objects, at.commit.Objects...)
+	at.made = a.set.Now()
+	for _, o := range objects {
+		at.keys = append(at.keys, o.Key)
+	}
+	if err := a.table.Bucket().PutAll(ctx, objects); err != nil {
 		return nil, fmt.Errorf("writing the files of snapshot %d: %w", e.Target, err)
 	}
 	return Written{Txn: txn}, failpoint.Hit("commit/stage")
@@ -274,7 +283,7 @@ func (a *Applier) partitions(out *types.Batch) ([]*partitionRows, error) {
 
 // vectorFiles joins the plan's deletes with the files' vectors. A file that has
 // no live row left goes altogether.
-func (a *Applier) vectorFiles(at *attempt, base *paimon.State, ch *paimon.Changes) error {
+func (a *Applier) vectorFiles(ctx context.Context, at *attempt, base *paimon.State, ch *paimon.Changes) error {
 	at.vectors = map[uint32]*roaring.Bitmap{}
 	var changes []paimon.VectorChange
 	for _, seg := range at.plan.sortedSegments() {
@@ -314,18 +323,30 @@ func (a *Applier) vectorFiles(at *attempt, base *paimon.State, ch *paimon.Change
 		return nil
 	}
 	var err error
-	ch.Index, err = a.table.BuildVectors(base, changes, a.unchanged, a.set.UUID)
+	ch.Index, err = a.table.BuildVectors(base, changes, func(k paimon.FileKey) (*roaring.Bitmap, error) {
+		return a.unchanged(ctx, base, k)
+	}, a.set.UUID)
 	return err
 }
 
 // unchanged returns the vector of a file that shares an index file with a
-// changed one.
-func (a *Applier) unchanged(k paimon.FileKey) (*roaring.Bitmap, error) {
+// changed one. Compactions of some Paimon versions leave vectors of files behind
+// that are not live any more (reliability.md G23): they are carried along as they
+// are, for they are not ours to remove, and nothing is built on them.
+func (a *Applier) unchanged(ctx context.Context, base *paimon.State, k paimon.FileKey) (*roaring.Bitmap, error) {
 	f := a.view.files[k]
-	if f == nil || f.vector == nil {
-		return nil, &Halt{CodeCorrupt, fmt.Sprintf("an index file holds a deletion vector of data file %s, which is not live", k.Name)}
+	if f != nil && f.vector != nil {
+		return f.vector, nil
 	}
-	return f.vector, nil
+	if f != nil {
+		return nil, &Halt{CodeMismatch, fmt.Sprintf("data file %s has a deletion vector that the index does not know", k.Name)}
+	}
+	refs, err := paimon.VectorRefs(base.Index)
+	if err != nil {
+		return nil, err
+	}
+	a.set.Log.Warn("the table has a deletion vector of a data file that is not live; it is kept", "file", k.Name, "index_file", refs[k].Index.Name)
+	return a.table.ReadVector(ctx, refs[k], math.MaxInt32)
 }
 
 // record makes the position record of an attempt.
