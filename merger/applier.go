@@ -663,59 +663,6 @@ func (a *Applier) doPlan(ctx context.Context, e Plan) (Event, error) {
 	return Planned{}, nil
 }
 
-func (a *Applier) doPublish(ctx context.Context) Event {
-	if gone, err := a.cleanedAway(ctx); err != nil {
-		a.set.Log.Warn("cannot look for the files of a commit; it is tried again", "err", err)
-		return Published{PublishUnknown}
-	} else if gone {
-		return Published{PublishVoid}
-	}
-	switch err := a.table.Publish(ctx, a.attempt.commit); {
-	case err == nil:
-		return Published{PublishWon}
-	case errors.Is(err, objstore.ErrExist):
-		return Published{PublishExists}
-	default:
-		a.set.Log.Warn("the outcome of a commit is unknown; reading it back", "snapshot", a.attempt.commit.Snapshot.ID, "err", err)
-		return Published{PublishUnknown}
-	}
-}
-
-// freshFor is how long an attempt's files are taken for granted. Orphan cleaners
-// keep what is younger than a day by default, so an hour leaves time to publish.
-const freshFor = time.Hour
-
-// cleanedAway reports whether a file of an old attempt is gone: nothing refers to
-// the files before the publish, so an orphan cleaner may take them.
-func (a *Applier) cleanedAway(ctx context.Context) (bool, error) {
-	if a.set.Now().Sub(a.attempt.made) < freshFor {
-		return false, nil
-	}
-	for _, key := range a.attempt.keys {
-		_, err := a.table.Bucket().Stat(ctx, key)
-		if errors.Is(err, objstore.ErrNotExist) {
-			a.set.Log.Warn("a file of a commit that is not published yet was removed; all are written again", "file", key)
-			return true, nil
-		}
-		if err != nil {
-			return false, err
-		}
-	}
-	return false, nil
-}
-
-// starvedAfter is how long a batch may lose its races before that is told.
-const starvedAfter = 30 * time.Second
-
-// watchStarving tells once a batch that other writers are always faster.
-func (a *Applier) watchStarving() {
-	if a.batch == nil || a.starving || a.state.Attempt < 2 || a.set.Now().Sub(a.taken) < starvedAfter {
-		return
-	}
-	a.starving = true
-	a.obs.Noticed(NoticeStarved)
-}
-
 // acknowledge is step 15. The commit stands whatever happens here; an index
 // that cannot follow is built again.
 func (a *Applier) acknowledge(e Acknowledge) error {
@@ -801,7 +748,8 @@ func problemEvent(eff Effect, h *Halt) Event {
 
 // marker is the state folder's memory of past commits.
 type marker struct {
-	Table    string `json:"table"`
+	Name     string `json:"name"`  // db.table
+	Table    string `json:"table"` // identity
 	Snapshot int64  `json:"snapshot"`
 }
 

@@ -2,6 +2,7 @@ package merger
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,7 +46,7 @@ func TestFault_G16_FilesThatWereCleanedAwayAreWrittenAgain(t *testing.T) {
 			r.put(0, 5, "z") // a file of three rows: it gets a vector
 			c := r.commit()
 			require.Equal(t, 2, c.Attempts)
-			require.Contains(t, r.seen.notices, NoticeFilesGone)
+			require.Contains(t, r.seen.notices, NoticeVoid)
 			require.Equal(t, []string{"k=1 v=a", "k=2 v=b", "k=5 v=z", "k=6 v=c", "k=7 v=c"}, r.rows())
 		})
 	}
@@ -53,9 +54,9 @@ func TestFault_G16_FilesThatWereCleanedAwayAreWrittenAgain(t *testing.T) {
 
 func keyKind(key string) string {
 	switch {
-	case len(key) > 9 && key[:9] == "manifest/":
+	case strings.HasPrefix(key, "manifest/"):
 		return "manifest"
-	case len(key) > 6 && key[:6] == "index/":
+	case strings.HasPrefix(key, "index/"):
 		return "index"
 	}
 	return "data"
@@ -85,7 +86,7 @@ func TestFault_G16_AlsoBeforeALateSecondTry(t *testing.T) {
 	r.now = r.now.Add(freshFor)
 	r.retry()
 	require.Equal(t, PhaseIdle, r.a.state.Phase, "%v", r.a.failure)
-	require.Contains(t, r.seen.notices, NoticeFilesGone)
+	require.Contains(t, r.seen.notices, NoticeVoid)
 	require.Equal(t, []string{"k=1 v=a"}, r.rows())
 }
 
@@ -171,4 +172,44 @@ func noPartition(t *testing.T, r *rig) []byte {
 	files, err := r.table.Files(context.Background(), r.latest(), nil)
 	require.NoError(t, err)
 	return files[0].Partition
+}
+
+// TestFault_G10_ACopiedRecordIsNoCommitOfOurs: Java copies the properties of the
+// snapshot before when it compacts manifests. The record then holds, and what it says
+// of its base does not.
+func TestFault_G10_ACopiedRecordIsNoCommitOfOurs(t *testing.T) {
+	r := committed3(t, rigOptions{})
+	three, err := paimon.ReadSnapshot(context.Background(), r.disk, r.table.Paths(), 3)
+	require.NoError(t, err)
+	r.publishForeign(context.Background(), paimon.Changes{}, nil)
+	r.edit(4, func(m map[string]any) {
+		m["commitKind"] = "COMPACT"
+		m["properties"] = map[string]any{"applier.p": three.Properties["applier.p"]}
+	})
+	r.post(Tick{})
+	require.Equal(t, PhaseIdle, r.a.state.Phase, "%v", r.a.state.Halt)
+	r.restart(t, "")
+	r.put(0, 3, "c")
+	r.commit()
+	require.Equal(t, []string{"k=1 v=a", "k=2 v=b", "k=3 v=c"}, r.rows())
+}
+
+// TestFault_G14_ATableReplacedAfterTheLastLookGetsNothing: dropped and created again
+// between step 10 and the publish.
+func TestFault_G14_ATableReplacedAfterTheLastLookGetsNothing(t *testing.T) {
+	ctx := context.Background()
+	r := committed3(t, rigOptions{})
+	r.onStage = func(name string) {
+		if name == "still" {
+			raw, err := r.disk.Get(ctx, r.table.Paths().Schema(0))
+			require.NoError(t, err)
+			require.NoError(t, r.disk.Replace(ctx, r.table.Paths().Schema(0), append(raw, '\n')))
+		}
+	}
+	r.put(0, 1, "never")
+	r.flush()
+	require.Equal(t, CodeReplaced, r.a.state.Halt.Code)
+	ids, err := paimon.ListSnapshotIDs(ctx, r.disk, r.table.Paths())
+	require.NoError(t, err)
+	require.Equal(t, []int64{1, 2, 3}, ids)
 }

@@ -220,7 +220,7 @@ const (
 	NoticeFirstStart    Notice = "first_start"
 	NoticeCarried       Notice = "carried" // an empty commit carried the record forward
 	NoticeConflict      Notice = "conflict"
-	NoticeFilesGone     Notice = "files_gone"     // files of an old attempt were cleaned away
+	NoticeVoid          Notice = "void"           // the attempt's files, or its table, are not there any more
 	NoticeStarved       Notice = "commit_starved" // a batch loses its races for long
 	NoticeCommitted     Notice = "committed"
 )
@@ -349,8 +349,8 @@ const (
 	PublishWon PublishResult = iota
 	PublishExists
 	PublishUnknown
-	// PublishVoid: nothing was published, for files of the attempt are gone; it is
-	// too old for an earlier try to arrive still. It has to be made again.
+	// PublishVoid: nothing was published, for files of the attempt are gone, or the
+	// table it was made for. It has to be made again, if at all.
 	PublishVoid
 )
 

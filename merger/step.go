@@ -588,7 +588,7 @@ func (s State) published(p Published) (State, []Effect) {
 	case PublishUnknown:
 		return s.with([]Effect{Note{NoticeUnknown}}, func(s State) (State, []Effect) { return s.begin(PhaseSlot) })
 	case PublishVoid:
-		return s.again(NoticeFilesGone)
+		return s.again(NoticeVoid)
 	}
 	return s.begin(PhaseSlot)
 }

@@ -81,7 +81,7 @@ func (v *view) secure(ctx context.Context, to *link) error {
 		return nil
 	}
 	var foreign []*link
-	for l := to; l.own == nil && l.ref != v.durable && v.mayBeLost(l); {
+	for l := to; !l.ours() && l.ref != v.durable && v.mayBeLost(l); {
 		foreign = append(foreign, l)
 		below, err := v.chain.at(ctx, l.ref.ID-1)
 		if errors.Is(err, objstore.ErrNotExist) {
