@@ -88,6 +88,11 @@ func (p JavaPeer) FastForward(ctx context.Context, ref Ref, branch string) error
 	return p.Call(ctx, "branch_fast_forward", a, nil)
 }
 
+// CompactManifests rewrites the table's manifests, as a snapshot of its own.
+func (p JavaPeer) CompactManifests(ctx context.Context, ref Ref) error {
+	return p.Call(ctx, "compact_manifests", ref.args(), nil)
+}
+
 // DropPartitions removes partitions, each named by the texts of its columns.
 func (p JavaPeer) DropPartitions(ctx context.Context, ref Ref, partitions ...map[string]string) error {
 	a := ref.args()

@@ -56,6 +56,7 @@ public final class Peer {
       case "rollback" -> upkeep.rollback(a);
       case "branch_create" -> upkeep.branchCreate(a);
       case "branch_fast_forward" -> upkeep.fastForward(a);
+      case "compact_manifests" -> upkeep.compactManifests(a);
       case "partitions_drop" -> upkeep.partitionsDrop(a);
       case "partitions_expire" -> upkeep.partitionsExpire(a);
       case "consumers" -> upkeep.consumers(a);

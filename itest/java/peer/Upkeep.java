@@ -106,6 +106,14 @@ final class Upkeep {
     return Map.of();
   }
 
+  /** Rewrites the manifests; the content and the properties stay. */
+  Map<String, Object> compactManifests(Args a) throws Exception {
+    try (var c = warehouse.fileStore(a).newBatchWriteBuilder().newCommit()) {
+      c.compactManifests();
+    }
+    return Map.of();
+  }
+
   /** Drops the partitions, each named by texts. */
   Map<String, Object> partitionsDrop(Args a) throws Exception {
     List<Map<String, String>> specs = new ArrayList<>();
