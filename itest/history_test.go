@@ -10,10 +10,10 @@ import (
 	"applier/itest/harness"
 )
 
-// TestHistory_PositionsOutliveForeignCommitsAndExpiry: while the daemon is stopped
+// TestFault_G6_PositionsOutliveForeignCommitsAndExpiry: while the daemon is stopped
 // Java makes 15 commits and expires snapshots at Paimon's defaults and then as far
 // as it can. The consumer pin keeps the newest record, so nothing is replayed.
-func TestHistory_PositionsOutliveForeignCommitsAndExpiry(t *testing.T) {
+func TestFault_G6_PositionsOutliveForeignCommitsAndExpiry(t *testing.T) {
 	topic := newTopic(t, 2)
 	r := newRig(t, "", pipe{Topic: topic, More: "create: { types: { id: BIGINT, v: STRING } }"})
 	m := newModel([]string{"id", "v"}, []string{"id"})

@@ -16,6 +16,7 @@ import (
 // foreign is a change that Java makes while a batch of ours is under way. The
 // batch updates 1, inserts 10 and deletes 2; the table holds 1 to 6.
 type foreign struct {
+	fault string // of the catalogue
 	name  string
 	write harness.Write
 	model func(m *model)
@@ -25,21 +26,21 @@ func theirs(id int) string { return row(id, "theirs") }
 
 func foreigns() []foreign {
 	return []foreign{
-		{"INSERT of other keys", harness.InsertRows(theirs(50), theirs(51)), func(m *model) { m.insert(theirs(50), theirs(51)) }},
-		{"INSERT of a key the batch inserts", harness.InsertRows(theirs(10)), func(m *model) { m.insert(theirs(10)) }},
-		{"INSERT of a key the batch updates", harness.InsertRows(theirs(1)), func(m *model) { m.insert(theirs(1)) }},
-		{"INSERT of a key the batch deletes", harness.InsertRows(theirs(2)), func(m *model) { m.insert(theirs(2)) }},
-		{"DELETE of a row the batch updates", harness.DeleteKeys([]string{"id"}, []any{1}), func(m *model) { m.remove(`{"id":1}`) }},
-		{"DELETE of a row the batch deletes", harness.DeleteKeys([]string{"id"}, []any{2}), func(m *model) { m.remove(`{"id":2}`) }},
-		{"DELETE of another row of the same file", harness.DeleteKeys([]string{"id"}, []any{3}), func(m *model) { m.remove(`{"id":3}`) }},
-		{"UPDATE of a row the batch updates", harness.UpdateKeys(map[string]any{"v": "theirs"}, []string{"id"}, []any{1}), func(m *model) { m.upsert(theirs(1)) }},
-		{"UPDATE of every row", harness.UpdateWhere(map[string]any{"v": "theirs"}, harness.Cond{Column: "id", Op: ">", Value: 0}), func(m *model) {
+		{"G1", "INSERT of other keys", harness.InsertRows(theirs(50), theirs(51)), func(m *model) { m.insert(theirs(50), theirs(51)) }},
+		{"G1", "INSERT of a key the batch inserts", harness.InsertRows(theirs(10)), func(m *model) { m.insert(theirs(10)) }},
+		{"G1", "INSERT of a key the batch updates", harness.InsertRows(theirs(1)), func(m *model) { m.insert(theirs(1)) }},
+		{"G1", "INSERT of a key the batch deletes", harness.InsertRows(theirs(2)), func(m *model) { m.insert(theirs(2)) }},
+		{"G5", "DELETE of a row the batch updates", harness.DeleteKeys([]string{"id"}, []any{1}), func(m *model) { m.remove(`{"id":1}`) }},
+		{"G5", "DELETE of a row the batch deletes", harness.DeleteKeys([]string{"id"}, []any{2}), func(m *model) { m.remove(`{"id":2}`) }},
+		{"G5", "DELETE of another row of the same file", harness.DeleteKeys([]string{"id"}, []any{3}), func(m *model) { m.remove(`{"id":3}`) }},
+		{"G1", "UPDATE of a row the batch updates", harness.UpdateKeys(map[string]any{"v": "theirs"}, []string{"id"}, []any{1}), func(m *model) { m.upsert(theirs(1)) }},
+		{"G1", "UPDATE of every row", harness.UpdateWhere(map[string]any{"v": "theirs"}, harness.Cond{Column: "id", Op: ">", Value: 0}), func(m *model) {
 			for id := 1; id <= 6; id++ {
 				m.upsert(theirs(id))
 			}
 		}},
-		{"compaction of the files", harness.CompactFull(), func(*model) {}},
-		{"everything replaced", harness.OverwriteRows(nil, theirs(1), theirs(7)), func(m *model) { clear(m.rows); m.insert(theirs(1), theirs(7)) }},
+		{"G3", "compaction of the files", harness.CompactFull(), func(*model) {}},
+		{"G5", "everything replaced", harness.OverwriteRows(nil, theirs(1), theirs(7)), func(m *model) { clear(m.rows); m.insert(theirs(1), theirs(7)) }},
 	}
 }
 
@@ -53,11 +54,11 @@ func raceRecords(topic string) (first, batch []*kgo.Record) {
 
 // raceRig is a table of two files with rows 1 to 6, and a daemon that stops
 // itself at a failpoint of every batch.
-func raceRig(t *testing.T, name, failpoint string, options map[string]string) (*rig, *harness.Process, *model) {
+func raceRig(t *testing.T, name, failpoint string, options map[string]string, more ...string) (*rig, *harness.Process, *model) {
 	t.Helper()
 	topic := topicName(t.Name() + name)
 	harness.SharedKafka(t).CreateTopic(t, harness.Topic{Name: topic})
-	r := newRig(t, "", pipe{Topic: topic, More: "batch: { rows: 3, interval: 1s, idle_flush: 200ms }"})
+	r := newRig(t, "", pipe{Topic: topic, More: strings.Join(append(more, "batch: { rows: 3, interval: 1s, idle_flush: 200ms }"), "\n")})
 	r.session = "30s" // it stands still longer than a session of tests
 	r.configure("")
 	require.NoError(t, harness.Java(t).Create(t.Context(), r.ref(), harness.TableSpec{
@@ -74,14 +75,20 @@ func raceRig(t *testing.T, name, failpoint string, options map[string]string) (*
 	return r, p, m
 }
 
-// TestRace_ForeignCommitWhileABatchIsUnderWay has Java commit between the steps of
-// our commit, at every step, and expects what row-level.md says for each change:
-// theirs first, then ours.
-func TestRace_ForeignCommitWhileABatchIsUnderWay(t *testing.T) {
+// The next three have Java commit between the steps of our commit, at every step,
+// and expect what row-level.md says for each change: theirs first, then ours.
+
+func TestFault_G1_RowsOfOurKeysWrittenWhileABatchIsUnderWay(t *testing.T) { raceAll(t, "G1") }
+
+func TestFault_G3_FilesCompactedWhileABatchIsUnderWay(t *testing.T) { raceAll(t, "G3") }
+
+func TestFault_G5_RowsRemovedWhileABatchIsUnderWay(t *testing.T) { raceAll(t, "G5") }
+
+func raceAll(t *testing.T, fault string) {
 	for _, step := range []string{"commit/plan", "commit/still", "commit/publish"} {
 		t.Run(strings.TrimPrefix(step, "commit/"), func(t *testing.T) {
 			for i, f := range foreigns() {
-				if step != "commit/publish" && i%3 != 0 {
+				if f.fault != fault || step != "commit/publish" && i%3 != 0 {
 					continue // the last moment is the hard one
 				}
 				t.Run(f.name, func(t *testing.T) { raceOnce(t, step, f, vectorOptions) })
@@ -138,39 +145,68 @@ type prepared struct {
 	model    func(*model) // what it does when it is committed, on the state after ours
 }
 
-// TestRace_ForeignWritePreparedBeforeOursAndCommittedAfterIt: Java checks files
-// and vectors, not keys (row-level.md §7.2, reliability.md G2 and G4). The daemon
-// runs on and must follow whatever comes of it.
-func TestRace_ForeignWritePreparedBeforeOursAndCommittedAfterIt(t *testing.T) {
-	java := harness.Java(t)
-	r, p, m := raceRig(t, "", "", vectorOptions)
-	r.waitApplied(p)
-	topic := r.pipes[0].Topic
-	// A file of its own that none of our batches touches.
-	do(t, java, r.ref(), harness.InsertRows(theirs(100), theirs(101)))
-	m.insert(theirs(100), theirs(101))
-	id := 10
-	for _, c := range []prepared{
+// TestFault_G2_AnInsertPreparedBeforeOursDoublesItsKeyAndIsReported: Java checks
+// files and vectors, not keys (row-level.md §7.2), and nothing on our side can
+// prevent the second row. It shows in a metric, and the next change of the key
+// changes both.
+func TestFault_G2_AnInsertPreparedBeforeOursDoublesItsKeyAndIsReported(t *testing.T) {
+	r, p, m := preparedRig(t)
+	p = r.prepared(t, p, m, []prepared{
 		{"INSERT of other keys", harness.InsertRows(theirs(60)), 0, false, func(m *model) { m.insert(theirs(60)) }},
 		{"INSERT of a key our batch inserts: a second row of it", harness.InsertRows(theirs(12)), 0, false, func(m *model) { m.insert(theirs(12)) }},
+	})
+	require.Len(t, m.rows[m.keyOf(map[string]string{"id": "12"})], 2)
+	r.metricIs(1, "applier_foreign_duplicate_keys_total")
+	require.Contains(t, p.Output.String(), "another writer inserted keys that the table already had")
+	harness.MustStop(t, p)
+	// A delete of the doubled key removes both.
+	r.kafka.Produce(t, del(r.pipes[0].Topic, 0, `{"id":12}`))
+	m.remove(`{"id":12}`)
+	r.once()
+	r.holds(m)
+}
+
+// TestFault_G4_AChangePreparedBeforeOursFailsAndOursStays: the files or vectors it
+// was planned on are not those any more. One in files of its own passes.
+func TestFault_G4_AChangePreparedBeforeOursFailsAndOursStays(t *testing.T) {
+	r, p, m := preparedRig(t)
+	p = r.prepared(t, p, m, []prepared{
 		{"DELETE of a row our batch updates", harness.DeleteKeys([]string{"id"}, []any{1}), 0, true, nil},
 		{"DELETE of another row of a file our batch marks", harness.DeleteKeys([]string{"id"}, []any{4}), 5, true, nil},
 		{"UPDATE of a row our batch updates", harness.UpdateKeys(map[string]any{"v": "theirs"}, []string{"id"}, []any{1}), 0, true, nil},
 		{"compaction of files our batch marks", harness.CompactFull(), 0, true, nil},
 		{"DELETE in a file our batch does not touch", harness.DeleteKeys([]string{"id"}, []any{100}), 0, false, func(m *model) { m.remove(`{"id":100}`) }},
-	} {
+	})
+	harness.MustStop(t, p)
+	r.holds(m)
+}
+
+// preparedRig has beside the rows 1 to 6 a file of its own that no batch touches.
+func preparedRig(t *testing.T) (*rig, *harness.Process, *model) {
+	t.Helper()
+	r, p, m := raceRig(t, "", "", vectorOptions)
+	r.waitApplied(p)
+	do(t, harness.Java(t), r.ref(), harness.InsertRows(theirs(100), theirs(101)))
+	m.insert(theirs(100), theirs(101))
+	return r, p, m
+}
+
+// prepared runs the cases one after another; the daemon runs on and must follow
+// whatever comes of each.
+func (r *rig) prepared(t *testing.T, p *harness.Process, m *model, cases []prepared) *harness.Process {
+	t.Helper()
+	topic := r.pipes[0].Topic
+	id := 10
+	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			id++
-			w, err := java.Prepare(t.Context(), r.ref(), c.write)
+			w, err := harness.Java(t).Prepare(t.Context(), r.ref(), c.write)
 			require.NoError(t, err)
 			batch := []*kgo.Record{put(topic, 0, row(1, c.name)), put(topic, 0, row(2, c.name)), put(topic, 0, row(id, "new"))}
 			if c.touches != 0 {
 				batch = append(batch, put(topic, 0, row(c.touches, c.name)))
 			}
-			for _, rec := range batch {
-				m.apply(rec)
-			}
-			r.kafka.Produce(t, batch...)
+			r.feed(m, batch...)
 			r.waitApplied(p)
 			r.holds(m)
 			_, err = w.Commit(t.Context())
@@ -182,30 +218,18 @@ func TestRace_ForeignWritePreparedBeforeOursAndCommittedAfterIt(t *testing.T) {
 			}
 			r.holds(m)
 			// Ours again, on what is there now; of a doubled key both rows change.
-			after := []*kgo.Record{put(topic, 0, row(1, "after")), put(topic, 0, row(id, "after")), put(topic, 0, row(12, "after"))}
-			for _, rec := range after {
-				m.apply(rec)
-			}
-			r.kafka.Produce(t, after...)
+			r.feed(m, put(topic, 0, row(1, "after")), put(topic, 0, row(id, "after")))
 			r.waitApplied(p)
 			r.holds(m)
 		})
 	}
-	require.Len(t, m.rows[m.keyOf(map[string]string{"id": "12"})], 2)
-	harness.MustStop(t, p)
-	// A delete of the doubled key removes both.
-	r.kafka.Produce(t, del(topic, 0, `{"id":12}`))
-	m.remove(`{"id":12}`)
-	p = r.start()
-	r.waitApplied(p)
-	harness.MustStop(t, p)
-	r.holds(m)
+	return p
 }
 
-// TestRace_ManyForeignCommitsAndOurs lets both write as fast as they can. Java
+// TestFault_G18_ManyForeignCommitsAndOurs lets both write as fast as they can. Java
 // checks and then renames, so on a disk without a lock it can overwrite a commit of
 // ours: the table must heal by itself, and nothing of Java's may be lost.
-func TestRace_ManyForeignCommitsAndOurs(t *testing.T) {
+func TestFault_G18_ManyForeignCommitsAndOurs(t *testing.T) {
 	const inserts = 40
 	java := harness.Java(t)
 	r, p, m := raceRig(t, "", "", vectorOptions)

@@ -133,6 +133,8 @@ type Applier struct {
 	pinned, marked bool  // the marks are known to be there, durably
 	pinnedAt       int64 // snapshot that the consumer file names; 0 unknown
 	earliest       int64 // snapshot, at the last look
+	stating        bool  // this loop commits one statement of an operator
+	starving       bool  // it was told that the batch in hand loses its races
 	missing        int   // consecutive "file not found" of the attempts for a batch
 	halts          uint64
 	failure        error // of the last effect that failed
@@ -446,7 +448,7 @@ func (a *Applier) take(b *batcher.Batch) {
 		a.src.Release(b)
 		return
 	}
-	a.taken = a.set.Now()
+	a.taken, a.starving = a.set.Now(), false
 	clear(a.stages)
 	a.batch = b
 	a.batchIDs++
@@ -492,6 +494,10 @@ func (a *Applier) step(ev Event) {
 			a.obs.Halted(&e.Halt)
 		case Note:
 			a.obs.Noticed(e.What)
+			switch e.What {
+			case NoticeLostRace, NoticeStillMoved, NoticeConflict:
+				a.watchStarving()
+			}
 		default:
 			a.due = e
 		}
@@ -694,18 +700,6 @@ func (a *Applier) doPlan(ctx context.Context, e Plan) (Event, error) {
 	}
 	a.planned = p
 	return Planned{}, nil
-}
-
-func (a *Applier) doPublish(ctx context.Context) Event {
-	switch err := a.table.Publish(ctx, a.attempt.commit); {
-	case err == nil:
-		return Published{PublishWon}
-	case errors.Is(err, objstore.ErrExist):
-		return Published{PublishExists}
-	default:
-		a.set.Log.Warn("the outcome of a commit is unknown; reading it back", "snapshot", a.attempt.commit.Snapshot.ID, "err", err)
-		return Published{PublishUnknown}
-	}
 }
 
 // acknowledge is step 15. The commit stands whatever happens here; an index

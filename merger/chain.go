@@ -25,10 +25,10 @@ type link struct {
 	restores *int64
 }
 
-// copied reports whether the record was written for another snapshot: a rollback
-// that adds a snapshot takes the properties of its target along. It says where the
-// content stands, but not what the snapshot was built on.
-func (l *link) copied() bool { return l.own != nil && l.own.Txn != l.ref.Ident }
+// ours reports whether this pipeline made the snapshot. A record alone does not say
+// so: Java copies a snapshot's properties when it compacts manifests or rolls back by
+// adding a snapshot, and then the record still holds and its base does not.
+func (l *link) ours() bool { return l.own != nil && l.own.Txn == l.ref.Ident }
 
 // chain reads snapshots and remembers those it has seen. Ids are re-used after
 // a rollback, so what is remembered counts only as long as the file is the same:
@@ -147,14 +147,15 @@ func (c *chain) forget(from int64) {
 type walk struct {
 	latest   *link // nil: no snapshot yet
 	earliest int64
-	record   *link // newest snapshot with a record of ours, nil for none
-	foreign  []*link
+	record   *link   // newest snapshot with a record of ours, nil for none
+	foreign  []*link // above the record
 	others   map[string]*Record
 }
 
-// follow walks back from the latest snapshot to the newest record of ours and
-// checks every link it passes, plus the one below the record. With a halt it
-// returns what it has seen so far.
+// follow walks back from the latest snapshot to the newest commit of ours, whose
+// record is the newest one unless a copy of one stands above it, and checks every
+// link it passes, plus the one below the commit. With a halt it returns what it has
+// seen so far.
 func (c *chain) follow(ctx context.Context, latest, earliest int64) (*walk, *Halt, error) {
 	w := &walk{earliest: earliest}
 	if latest == 0 {
@@ -181,14 +182,17 @@ func (c *chain) follow(ctx context.Context, latest, earliest int64) (*walk, *Hal
 		if err != nil {
 			return nil, nil, err
 		}
-		if l.own != nil {
+		switch {
+		case w.record != nil: // a copy of it, and now the commits below
+		case l.own != nil:
 			w.record = l
+		default:
+			w.foreign = append(w.foreign, l)
 		}
-		if l.own != nil || halt != nil {
+		if halt != nil {
 			return w, halt, nil
 		}
-		w.foreign = append(w.foreign, l)
-		if below == nil {
+		if l.ours() || below == nil {
 			return w, nil, nil
 		}
 		l = below
@@ -208,7 +212,7 @@ func (c *chain) below(ctx context.Context, l *link, earliest int64) (*link, *Hal
 	if err != nil {
 		return nil, nil, err
 	}
-	if l.own != nil && !l.copied() && l.own.Base != b.ref.Ident && !mutant.On(mutant.BaseLink) {
+	if l.ours() && l.own.Base != b.ref.Ident && !mutant.On(mutant.BaseLink) {
 		// Perhaps it is what we remember that is old.
 		if b, err = c.fresh(ctx, l.ref.ID-1); err != nil {
 			return nil, nil, err

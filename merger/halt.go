@@ -64,11 +64,11 @@ func Codes() []CodeInfo { return slices.Clone(codeList) }
 var codeList = []CodeInfo{
 	{
 		CodeHole, "A snapshot between the earliest and the latest is missing: a rollback raced with a commit, or a file was deleted by hand.",
-		"Look with `applier inspect snapshots DB.TABLE`; roll the table back to the last snapshot before the hole with the engine that made it, then `applier resume PIPELINE`.", false,
+		"Look with `applier inspect snapshots DB.TABLE`. Readers that follow the LATEST hint are below the hole or above it: decide which side is right. For the lower side move the snapshot files above the hole out of the table's snapshot folder, for the upper one restore the missing files, then `applier resume PIPELINE`.", false,
 	},
 	{
 		CodeChain, "A commit of this pipeline stands on a snapshot that is no longer there: the table was rolled back, or its history rewritten, while a commit was in flight.",
-		"Compare with `applier inspect snapshots DB.TABLE`, decide which state is right (roll back to it if needed), then `applier offsets set PIPELINE` with the positions that belong to that state.", false,
+		"Compare with `applier inspect snapshots DB.TABLE` and decide which state is right. After a rollback move the snapshot that the message names first out of the table's snapshot folder, then `applier resume PIPELINE`: it reads again from where the rolled-back table stands. To keep the newer state instead, `applier offsets set PIPELINE` with the positions that belong to it.", false,
 	},
 	{
 		CodeRollback, "The newest snapshots look like a rollback made by adding a snapshot, to a state without a position record.",

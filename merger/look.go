@@ -49,6 +49,9 @@ func (a *Applier) look(ctx context.Context, e Look) (Event, error) {
 	}
 	l.Stale = a.stale(w)
 	l.Marker, l.Pinned = a.marks(ctx, l.RecordAt)
+	if l.Record == nil && !l.Marker && !a.stating && a.replaced() {
+		l.Problem = &Halt{CodeReplaced, fmt.Sprintf("table %s is another one than this pipeline committed to before", a.name)}
+	}
 	return l, nil
 }
 
@@ -111,17 +114,10 @@ func (a *Applier) intact(ctx context.Context, known SnapRef, w *walk) bool {
 
 // checkTable looks whether this is still the table we opened.
 func (a *Applier) checkTable(ctx context.Context) (*Halt, error) {
+	if halt, err := a.sameTable(ctx); halt != nil || err != nil {
+		return halt, err
+	}
 	b, p := a.table.Bucket(), a.table.Paths()
-	first, err := b.Get(ctx, p.Schema(0))
-	if errors.Is(err, objstore.ErrNotExist) {
-		return &Halt{CodeGone, fmt.Sprintf("table %s has no schema any more", a.name)}, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if id := Identity(a.name, first); id != a.identity && !mutant.On(mutant.TableIdentity) {
-		return &Halt{CodeReplaced, fmt.Sprintf("table %s has another first schema than when the pipeline started", a.name)}, nil
-	}
 	ids, err := paimon.ListSchemaIDs(ctx, b, p)
 	if err != nil {
 		return nil, err
@@ -140,6 +136,21 @@ func (a *Applier) checkTable(ctx context.Context) (*Halt, error) {
 	}
 	return &Halt{CodeSchema, fmt.Sprintf("the schema of table %s is number %d now, the pipeline started with %d; restart it to use the new one",
 		a.name, s.ID, a.table.Schema().ID)}, nil
+}
+
+// sameTable looks for the first schema, which no change of a table touches.
+func (a *Applier) sameTable(ctx context.Context) (*Halt, error) {
+	first, err := a.table.Bucket().Get(ctx, a.table.Paths().Schema(0))
+	if errors.Is(err, objstore.ErrNotExist) {
+		return &Halt{CodeGone, fmt.Sprintf("table %s has no schema any more", a.name)}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if id := Identity(a.name, first); id != a.identity && !mutant.On(mutant.TableIdentity) {
+		return &Halt{CodeReplaced, fmt.Sprintf("table %s has another first schema than when the pipeline started", a.name)}, nil
+	}
+	return nil, nil
 }
 
 // judge finds what in the chain forbids going on.

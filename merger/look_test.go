@@ -188,16 +188,20 @@ func TestMarks_EitherTellsALostRecordFromAFirstStart(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		remove func(*testing.T, *rig)
-		lost   bool
+		code   Code // none: a first start
 	}{
-		{"both", func(*testing.T, *rig) {}, true},
-		{"only the consumer file", func(t *testing.T, r *rig) { require.NoError(t, r.marks.RemoveAll("p.marker")) }, true},
-		{"only the marker", func(t *testing.T, r *rig) { require.NoError(t, r.disk.RemoveAll("consumer")) }, true},
-		{"neither", func(t *testing.T, r *rig) { r.forgetMarks(t) }, false},
+		{"both", func(*testing.T, *rig) {}, CodeOffsetLost},
+		{"only the consumer file", func(t *testing.T, r *rig) { require.NoError(t, r.marks.RemoveAll("p.marker")) }, CodeOffsetLost},
+		{"only the marker", func(t *testing.T, r *rig) { require.NoError(t, r.disk.RemoveAll("consumer")) }, CodeOffsetLost},
+		{"neither", func(t *testing.T, r *rig) { r.forgetMarks(t) }, ""},
+		{"a marker of another table of this name", func(t *testing.T, r *rig) {
+			r.forgetMarks(t)
+			require.NoError(t, r.marks.Replace(context.Background(), "p.marker", marker{Name: "db.t", Table: "other", Snapshot: 3}.encode()))
+		}, CodeReplaced},
 		{"a marker of another table", func(t *testing.T, r *rig) {
 			r.forgetMarks(t)
 			require.NoError(t, r.marks.Replace(context.Background(), "p.marker", marker{Table: "other", Snapshot: 3}.encode()))
-		}, false},
+		}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := committed3(t, rigOptions{})
@@ -206,8 +210,8 @@ func TestMarks_EitherTellsALostRecordFromAFirstStart(t *testing.T) {
 			}
 			c.remove(t, r)
 			r.restart(t, CodeOffsetLost)
-			if c.lost {
-				require.Equal(t, CodeOffsetLost, r.a.state.Halt.Code)
+			if c.code != "" {
+				require.Equal(t, c.code, r.a.state.Halt.Code)
 			} else {
 				require.Equal(t, PhaseIdle, r.a.state.Phase)
 				require.Equal(t, "start", r.record1(t).Op)

@@ -37,16 +37,25 @@ func (a *Applier) marks(ctx context.Context, record SnapRef) (marked, pinned boo
 	return marked, pinned
 }
 
-func (a *Applier) markedLocally() bool {
+func (a *Applier) markedLocally() bool { return a.localMarker().Table == a.identity }
+
+// replaced reports whether the state folder knows another table of this name: it
+// was dropped and created again while nobody looked.
+func (a *Applier) replaced() bool {
+	m := a.localMarker()
+	return m.Name == a.name && m.Table != a.identity
+}
+
+// localMarker reads the marker in the state folder; the zero marker if there is none.
+func (a *Applier) localMarker() (m marker) {
 	if a.set.Marks == nil {
-		return false
+		return m
 	}
 	b, err := a.set.Marks.Get(context.Background(), a.markerKey())
-	if err != nil {
-		return false
+	if err != nil || json.Unmarshal(b, &m) != nil {
+		return marker{}
 	}
-	var m marker
-	return json.Unmarshal(b, &m) == nil && m.Table == a.identity
+	return m
 }
 
 // mark writes both marks for the record at a snapshot, best effort: a missing
@@ -68,7 +77,7 @@ func (a *Applier) mark(at SnapRef) {
 	if a.set.Marks == nil || a.marked {
 		return
 	}
-	if err := a.replace(ctx, a.set.Marks, a.markerKey(), marker{Table: a.identity, Snapshot: at.ID}.encode(), &a.marked); err != nil {
+	if err := a.replace(ctx, a.set.Marks, a.markerKey(), marker{Name: a.name, Table: a.identity, Snapshot: at.ID}.encode(), &a.marked); err != nil {
 		a.set.Log.Warn("cannot write the marker in the state folder", "err", err)
 	}
 }
@@ -90,7 +99,8 @@ func (a *Applier) replace(ctx context.Context, b objstore.Bucket, key string, da
 
 // marker is the state folder's memory of past commits.
 type marker struct {
-	Table    string `json:"table"`
+	Name     string `json:"name"`  // db.table
+	Table    string `json:"table"` // identity
 	Snapshot int64  `json:"snapshot"`
 }
 

@@ -25,6 +25,7 @@ type OperatorCommit struct {
 // the new record at its next look. The Applier must not be running.
 func (a *Applier) Commit(ctx context.Context, c OperatorCommit) (snapshot int64, err error) {
 	a.state = State{Phase: PhaseIdle, Owned: true, Stop: true}
+	a.stating = true
 	a.taken = a.set.Now()
 	a.step(BatchReady{&BatchInfo{Start: change.Positions{}, Next: c.Next, Op: c.Op, Topics: c.Topics, Cluster: c.Cluster, Gaps: c.Gaps}})
 	for a.due != nil && ctx.Err() == nil {

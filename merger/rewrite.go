@@ -212,11 +212,6 @@ func (v *view) replace(f *dataFile, e *manifest.Entry, rows []uint32) error {
 	return v.index.SetDeleted(f.seg, f.removed.rows)
 }
 
-// strayVector is the error of an index file that names a file which is not live.
-func (a *Applier) strayVector(k paimon.FileKey) error {
-	return &Halt{CodeCorrupt, fmt.Sprintf("an index file holds a deletion vector of data file %s, which is not live", k.Name)}
-}
-
 // sortByPartition brings the changes of a partition together.
 func sortByPartition(changes []paimon.VectorChange) {
 	slices.SortStableFunc(changes, func(x, y paimon.VectorChange) int { return strings.Compare(x.File.Partition, y.File.Partition) })

@@ -225,6 +225,8 @@ const (
 	NoticeFirstStart    Notice = "first_start"
 	NoticeCarried       Notice = "carried" // an empty commit carried the record forward
 	NoticeConflict      Notice = "conflict"
+	NoticeVoid          Notice = "void"           // the attempt's files, or its table, are not there any more
+	NoticeStarved       Notice = "commit_starved" // a batch loses its races for long
 	NoticeCommitted     Notice = "committed"
 )
 
@@ -352,6 +354,9 @@ const (
 	PublishWon PublishResult = iota
 	PublishExists
 	PublishUnknown
+	// PublishVoid: nothing was published, for files of the attempt are gone, or the
+	// table it was made for. It has to be made again, if at all.
+	PublishVoid
 )
 
 // SlotHolder says whose snapshot stands under a name.

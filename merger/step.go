@@ -604,6 +604,8 @@ func (s State) published(p Published) (State, []Effect) {
 			return s.again(NoticeUnknown)
 		}
 		return s.with([]Effect{Note{NoticeUnknown}}, func(s State) (State, []Effect) { return s.begin(PhaseSlot) })
+	case PublishVoid:
+		return s.again(NoticeVoid)
 	}
 	return s.begin(PhaseSlot)
 }

@@ -176,7 +176,9 @@ func (w *stepWorld) publish() {
 }
 
 func (w *stepWorld) publishResult() PublishResult {
-	switch w.pick(5) {
+	switch w.pick(6) {
+	case 5:
+		return PublishVoid
 	case 0:
 		return PublishExists
 	case 1:
@@ -299,6 +301,7 @@ func TestStep_Decisions(t *testing.T) {
 		{"… ours: won", with(attempt, Published{PublishExists}, Slot{SlotOurs}), "after waiting batch{t/0[10,20)}", "note:unknown_won ReadBack"},
 		{"… another's: the keys are looked up again", with(attempt, Published{PublishExists}, Slot{SlotOther}), "look waiting batch{t/0[10,20)}", "note:lost_race Discard Look"},
 		{"… nobody's: the same bytes once more", with(attempt, Published{PublishUnknown}, Slot{SlotAbsent}, Waited{}), "publish waiting batch{t/0[10,20)} in-flight", "Publish"},
+		{"its files are gone: everything once more", with(attempt, Published{PublishVoid}), "look waiting batch{t/0[10,20)}", "note:void Discard Look"},
 		{"… nobody's, and the table is not ours: let it be", with(attempt, Revoked{}, Published{PublishUnknown}, Slot{SlotAbsent}), "standby not-owned", "note:unknown_absent Drop"},
 		{"… nobody's, and the table is taken from us in between: look once more and let it be", with(attempt, Published{PublishUnknown}, Slot{SlotAbsent}, Revoked{}, Waited{}), "slot waiting batch{t/0[10,20)} in-flight not-owned", "ReadSlot"},
 		{"revoked before the publish", upTo(BatchReady{batch}, sound(10, 2), Synced{}, Planned{}, Written{Txn: "x"}, Revoked{}, Stilled{Same: true}), "standby not-owned", "Drop"},

@@ -93,7 +93,7 @@ func (v *view) secure(ctx context.Context, to *link) error {
 		return nil
 	}
 	var foreign []*link
-	for l := to; (l.own == nil || l.copied()) && l.ref != v.durable && v.mayBeLost(l); {
+	for l := to; !l.ours() && l.ref != v.durable && v.mayBeLost(l); {
 		foreign = append(foreign, l)
 		below, err := v.chain.fresh(ctx, l.ref.ID-1) // it may have expired since it was seen
 		if errors.Is(err, objstore.ErrNotExist) {
@@ -238,6 +238,7 @@ func (v *view) apply(ctx context.Context, s *paimon.Snapshot) error {
 			}
 		}
 	}
+	before := v.duplicates
 	var added []manifest.Entry
 	for i := range delta {
 		if delta[i].Kind == manifest.Add && !gone[paimon.KeyOf(&delta[i])] {
@@ -248,6 +249,9 @@ func (v *view) apply(ctx context.Context, s *paimon.Snapshot) error {
 		if err := v.add(ctx, &added[i], refs, s.CommitKind != paimon.CommitCompact); err != nil {
 			return err
 		}
+	}
+	if n := v.duplicates - before; n > 0 {
+		v.s.Log.Warn("another writer inserted keys that the table already had; their next change updates all of their rows", "snapshot", s.ID, "rows", n)
 	}
 	return nil
 }

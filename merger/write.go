@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
+	"time"
 
 	"applier/batcher"
 	"applier/ingest/change"
@@ -34,6 +36,8 @@ type attempt struct {
 	// of the object that holds what it changes, 0 for none.
 	deletes    *RememberedDeletes
 	remembered int64
+	made       time.Time
+	keys       []string // of the files written, without the snapshot
 }
 
 // CommitBytes says what a commit wrote, by class.
@@ -194,7 +198,7 @@ func (a *Applier) write(ctx context.Context, e Write) (Event, error) {
 			return nil, err
 		}
 		if a.table.Options().DeletionVectors {
-			err = a.vectorFiles(at, base, &ch)
+			err = a.vectorFiles(ctx, at, base, &ch)
 		} else {
 			err = a.rewriteFiles(ctx, at, &ch)
 		}
@@ -237,7 +241,19 @@ func (a *Applier) write(ctx context.Context, e Write) (Event, error) {
 	if err := failpoint.Hit("commit/manifest"); err != nil {
 		return nil, err
 	}
-	if err := a.table.Bucket().PutAll(ctx, append(objects, at.commit.Objects...)); err != nil {
+	objects = append(objects, at.commit.Objects...)
+	at.made = a.set.Now()
+	for _, o := range objects {
+		at.keys = append(at.keys, o.Key)
+	}
+	for _, e := range at.rewritten { // in the store already, perhaps since an earlier attempt
+		key, err := a.table.Paths().Data(e)
+		if err != nil {
+			return nil, err
+		}
+		at.keys = append(at.keys, key)
+	}
+	if err := a.table.Bucket().PutAll(ctx, objects); err != nil {
 		return nil, fmt.Errorf("writing the files of snapshot %d: %w", e.Target, err)
 	}
 	return Written{Txn: txn}, failpoint.Hit("commit/stage")
@@ -386,7 +402,7 @@ func groupTargets(t *paimon.Table, out *types.Batch) ([]*targetRows, error) {
 
 // vectorFiles joins the plan's deletes with the files' vectors. A file that has
 // no live row left goes altogether.
-func (a *Applier) vectorFiles(at *attempt, base *paimon.State, ch *paimon.Changes) error {
+func (a *Applier) vectorFiles(ctx context.Context, at *attempt, base *paimon.State, ch *paimon.Changes) error {
 	at.vectors = map[uint32]*roaring.Bitmap{}
 	refs, err := a.table.LiveVectors(base.Index)
 	if err != nil {
@@ -430,8 +446,14 @@ func (a *Applier) vectorFiles(at *attempt, base *paimon.State, ch *paimon.Change
 		switch {
 		case mutant.On(mutant.SiblingVectors):
 			return roaring.New(), nil
-		case f == nil || f.vector == nil:
-			return nil, a.strayVector(k)
+		case f == nil:
+			// Compactions of some Paimon versions leave vectors of files behind that
+			// are not live any more (reliability.md G23): they are not ours to remove,
+			// and nothing is built on them.
+			a.set.Log.Warn("the table has a deletion vector of a data file that is not live; it is kept", "file", k.Name, "index_file", refs[k].Index.Name)
+			return a.table.ReadVector(ctx, refs[k], math.MaxInt32)
+		case f.vector == nil:
+			return nil, &Halt{CodeMismatch, fmt.Sprintf("data file %s has a deletion vector that the index does not know", k.Name)}
 		}
 		return f.vector, a.derived(f, refs)
 	}

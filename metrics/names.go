@@ -243,6 +243,14 @@ func mergerTable() []Desc {
 			"Snapshots of other writers that were taken into the index.",
 		},
 		{
+			"merger", "applier_foreign_duplicate_keys_total", Counter, "rows", perPipeline(),
+			"Rows that another writer inserted although the table had a row of their key. The next change of the key updates all of its rows.",
+		},
+		{
+			"merger", "applier_commits_starved_total", Counter, "", perPipeline(),
+			"Batches that lost the race for a snapshot to other writers for 30 s; they are tried on.",
+		},
+		{
 			"merger", "applier_batches_fenced_total", Counter, "", perPipeline(),
 			"Batches dropped because the table's positions were not where the batch starts.",
 		},

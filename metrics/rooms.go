@@ -112,6 +112,8 @@ type Merger struct {
 	Commits              *prometheus.CounterVec // result
 	CommitSeconds        *prometheus.HistogramVec
 	ForeignCommits       *prometheus.CounterVec
+	ForeignDuplicates    *prometheus.CounterVec
+	StarvedCommits       *prometheus.CounterVec
 	FencedBatches        *prometheus.CounterVec
 	IndexKeys            *prometheus.GaugeVec
 	IndexBytes           *prometheus.GaugeVec
@@ -134,6 +136,8 @@ func newMerger(b builder) *Merger {
 		Commits:              b.counter("applier_commits_total"),
 		CommitSeconds:        b.histogram("applier_commit_seconds"),
 		ForeignCommits:       b.counter("applier_foreign_commits_absorbed_total"),
+		ForeignDuplicates:    b.counter("applier_foreign_duplicate_keys_total"),
+		StarvedCommits:       b.counter("applier_commits_starved_total"),
 		FencedBatches:        b.counter("applier_batches_fenced_total"),
 		IndexKeys:            b.gauge("applier_index_keys"),
 		IndexBytes:           b.gauge("applier_index_bytes"),

@@ -95,6 +95,16 @@ type Options struct {
 	// KeepEvery keeps a copy of each record that changes a row: any of them may turn
 	// out late, and late ones go to the dead letters.
 	KeepEvery bool
+	// Conditions are what the table asks of values beyond their columns' types.
+	Conditions []Condition
+}
+
+// Condition is a further condition on the values of a column: a text that is to
+// name a partition's folder, say. Check is not called for NULL; its error, which
+// must not contain the value, is a RowError of ClassRange.
+type Condition struct {
+	Column int
+	Check  func(v types.Datum) error
 }
 
 // BinaryText is an encoding of bytes in text.

@@ -73,6 +73,11 @@ func (o *Options) check(format string) error {
 	case !o.Append && len(o.Key) == 0:
 		add("a merge key is needed, except for append")
 	}
+	for _, c := range o.Conditions {
+		if c.Column < 0 || c.Column >= len(o.Fields) || c.Check == nil {
+			add("condition: no column %d, or nothing to check", c.Column)
+		}
+	}
 	seen := make(map[int]bool)
 	for _, k := range o.Key {
 		switch {

@@ -42,6 +42,7 @@ func TestNew_ReportsEveryWrongOption(t *testing.T) {
 		"key not comparable": {func(o *Options) { o.Key = []int{3} }, []string{"column m of type MAP<STRING, INT> cannot be compared"}},
 		"key column":         {func(o *Options) { o.KeyColumn = "zz" }, []string{"the column of the record key, zz, does not exist"}},
 		"key column is meta": {func(o *Options) { o.KeyColumn, o.Columns = "v", []MetaColumn{{1, "op"}} }, []string{"v, is filled from metadata"}},
+		"condition":          {func(o *Options) { o.Conditions = []Condition{{Column: 9}} }, []string{"condition: no column 9"}},
 		"binary":             {func(o *Options) { o.Binary = 9 }, []string{"unknown encoding"}},
 		"placeholder":        {func(o *Options) { o.Unavailable = "hex:x" }, []string{"hexadecimal"}},
 		"metadata": {func(o *Options) {

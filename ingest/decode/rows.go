@@ -203,6 +203,13 @@ func (r *rows) finish(out *change.Batch, kind change.Kind, ev *event) *RowError 
 			return &RowError{Class: ClassNotNull, Column: r.fields[i].Name, Msg: "NULL for a NOT NULL column"}
 		}
 	}
+	for _, c := range r.opts.Conditions {
+		if col := &out.Cols[c.Column]; !col.IsNull(row) {
+			if err := c.Check(col.Datum(row)); err != nil {
+				return &RowError{Class: ClassRange, Column: r.fields[c.Column].Name, Msg: err.Error()}
+			}
+		}
+	}
 	out.EndRow(kind, ev.rec.Part, ev.rec.Offset, ev.time)
 	if r.opts.KeepEvery || r.opts.KeepRaw && out.Holes.Get(row) && r.mayStay(out, row) {
 		out.KeepRaw(ev.rec.raw())

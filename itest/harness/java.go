@@ -55,6 +55,13 @@ func (p JavaPeer) Alter(ctx context.Context, ref Ref, changes ...Args) error {
 	return p.Call(ctx, "alter", a, nil)
 }
 
+// Rename gives the table another name, "database.table".
+func (p JavaPeer) Rename(ctx context.Context, ref Ref, to string) error {
+	a := ref.args()
+	a["to"] = to
+	return p.Call(ctx, "rename", a, nil)
+}
+
 // Drop removes the table and its files.
 func (p JavaPeer) Drop(ctx context.Context, ref Ref) error {
 	return p.Call(ctx, "drop", ref.args(), nil)
@@ -114,6 +121,11 @@ func Compact(minFiles int) Write {
 
 // CompactFull rewrites all files of every partition.
 func CompactFull() Write { return Write{"compact", Args{"full": true}} }
+
+// CompactPartition rewrites all files of one partition.
+func CompactPartition(partition map[string]string) Write {
+	return Write{"compact", Args{"full": true, "partition": partition}}
+}
 
 // Written is what a write did.
 type Written struct {

@@ -81,6 +81,35 @@ func (p JavaPeer) Branch(ctx context.Context, ref Ref, branch, tag string) error
 	return p.Call(ctx, "branch_create", a, nil)
 }
 
+// FastForward makes a branch the main one: main's newer snapshots are gone.
+func (p JavaPeer) FastForward(ctx context.Context, ref Ref, branch string) error {
+	a := ref.args()
+	a["branch"] = branch
+	return p.Call(ctx, "branch_fast_forward", a, nil)
+}
+
+// CompactManifests rewrites the table's manifests, as a snapshot of its own.
+func (p JavaPeer) CompactManifests(ctx context.Context, ref Ref) error {
+	return p.Call(ctx, "compact_manifests", ref.args(), nil)
+}
+
+// DropPartitions removes partitions, each named by the texts of its columns.
+func (p JavaPeer) DropPartitions(ctx context.Context, ref Ref, partitions ...map[string]string) error {
+	a := ref.args()
+	a["partitions"] = partitions
+	return p.Call(ctx, "partitions_drop", a, nil)
+}
+
+// ExpirePartitions runs Paimon's partition expiry under options such as
+// partition.expiration-time and returns the partitions that went.
+func (p JavaPeer) ExpirePartitions(ctx context.Context, ref Ref, options map[string]string) ([]map[string]string, error) {
+	a := ref.args()
+	a["options"] = options
+	var r struct{ Partitions []map[string]string }
+	err := p.Call(ctx, "partitions_expire", a, &r)
+	return r.Partitions, err
+}
+
 // Consumers returns every consumer's next snapshot.
 func (p JavaPeer) Consumers(ctx context.Context, ref Ref) (map[string]int64, error) {
 	var r struct{ Consumers map[string]int64 }

@@ -1,6 +1,7 @@
 package paimon
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -53,6 +54,30 @@ func PartitionPath(fields []types.Field, values []types.Datum, defaultName strin
 	return string(b), nil
 }
 
+// PartitionCondition returns what a value of partition column k (of the schema's
+// PartitionKeys) must meet to name a folder, nil if all do. A row that does not
+// can be refused before it is in a commit. The error is ErrPartitionValue and does
+// not contain the value.
+func (t *Table) PartitionCondition(k int) func(types.Datum) error {
+	f := t.schema.PartitionFields()[k]
+	if !f.Type.IsText() {
+		return nil
+	}
+	fields, value := []types.Field{f}, make([]types.Datum, 1)
+	short := maxNameBytes - len(EscapePathName(f.Name)) - 1
+	return func(v types.Datum) error {
+		if f.Type.Kind == types.Char {
+			v.B = padChar(v.B, f.Type.Length)
+		}
+		if 3*len(v.B) <= short && utf8.Valid(v.B) && bytes.IndexByte(v.B, 0) < 0 {
+			return nil // however much of it is escaped
+		}
+		value[0] = v
+		_, err := PartitionPath(fields, value, t.options.PartitionDefaultName, t.options.PartitionLegacyName)
+		return err
+	}
+}
+
 // partitionText returns Java's text of a value, "" for NULL.
 func partitionText(t types.Type, d types.Datum, legacy bool) (string, error) {
 	if d.Null {
@@ -63,7 +88,7 @@ func partitionText(t types.Type, d types.Datum, legacy bool) (string, error) {
 		return string(types.AppendText(nil, t, d)), nil
 	case types.Char, types.VarChar:
 		if !utf8.Valid(d.B) || strings.IndexByte(string(d.B), 0) >= 0 {
-			return "", fmt.Errorf("%w: %q has NUL or is no UTF-8", ErrPartitionValue, d.B)
+			return "", fmt.Errorf("%w: it has NUL or is no UTF-8", ErrPartitionValue)
 		}
 		return string(d.B), nil
 	case types.Float:

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"applier/storage/objstore"
 	"applier/storage/paimon/binrow"
 	"applier/storage/paimon/manifest"
 	"applier/storage/types"
@@ -68,6 +69,29 @@ func TestPartitionPath_RefusesUnsafeValues(t *testing.T) {
 	require.ErrorIs(t, f(s, types.StringDatum(strings.Repeat("/", 85))), ErrPartitionValue, "escapes count three times")
 	require.ErrorIs(t, f(types.BytesType(), types.StringDatum("x")), ErrPartitionValue)
 	require.ErrorIs(t, f(types.ArrayType(s), types.Datum{}), ErrPartitionValue)
+}
+
+// What the condition lets pass makes a path, what it refuses makes none.
+func TestPartitionCondition_AgreesWithThePath(t *testing.T) {
+	schema, err := NewSchema([]types.Field{{Name: "id", Type: types.IntType()}, {ID: 1, Name: "p/q", Type: types.StringType()}, {ID: 2, Name: "n", Type: types.IntType()}},
+		[]string{"p/q", "n"}, map[string]string{"bucket": "-1"}, nil, 0)
+	require.NoError(t, err)
+	disk := objstore.NewMem(objstore.MemOptions{})
+	require.NoError(t, CreateTable(t.Context(), disk, schema))
+	table, err := OpenTable(t.Context(), disk, Read)
+	require.NoError(t, err)
+	require.Nil(t, table.PartitionCondition(1), "every number makes a name")
+	check := table.PartitionCondition(0)
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.SampledFrom([]string{"", "x", "/", "\x00", "\xff", "日"}).Draw(t, "a") +
+			strings.Repeat(rapid.SampledFrom([]string{"x", "/", "é"}).Draw(t, "b"), rapid.IntRange(0, 260).Draw(t, "n"))
+		_, want := PartitionPath(schema.PartitionFields()[:1], []types.Datum{types.StringDatum(text)}, "d", true)
+		got := check(types.StringDatum(text))
+		require.Equal(t, want == nil, got == nil, "%q: %v, %v", text, want, got)
+		if got != nil {
+			require.ErrorIs(t, got, ErrPartitionValue)
+		}
+	})
 }
 
 // No value climbs out of its directory, and what is escaped can be read back.

@@ -30,14 +30,14 @@ final class Compactions {
 
   /**
    * Rewrites what Paimon's coordinator picks. "min_file_num" overrides its threshold for small files;
-   * "full" takes all files of every partition, one task each.
+   * "full" takes all files of every partition, or of the one that "partition" names, one task each.
    */
   Stage stage(Args a) throws Exception {
     FileStoreTable t = warehouse.fileStore(a);
     if (a.has("min_file_num")) t = t.copy(Map.of("compaction.min.file-num", a.str("min_file_num")));
     Stage s = new Stage(t);
     if (t.coreOptions().bucket() != -1) return buckets(s);
-    List<AppendCompactTask> tasks = a.bool("full", false) ? everything(t) : picked(t);
+    List<AppendCompactTask> tasks = a.bool("full", false) ? everything(t, a.texts("partition")) : picked(t);
     BaseAppendFileStoreWrite write = ((AppendOnlyFileStore) t.store()).newWrite(s.user);
     // As Paimon's engines do: without it, the rows of tracked tables would lose their ids.
     if (t.coreOptions().rowTrackingEnabled()) write.withWriteType(SpecialFields.rowTypeWithRowTracking(t.rowType()));
@@ -82,10 +82,11 @@ final class Compactions {
     return tasks;
   }
 
-  private static List<AppendCompactTask> everything(FileStoreTable t) {
+  private static List<AppendCompactTask> everything(FileStoreTable t, Map<String, String> partition) {
     Map<BinaryRow, List<DataFileMeta>> files = new LinkedHashMap<>();
     for (Split s : t.newReadBuilder().newScan().plan().splits()) {
       DataSplit d = (DataSplit) s;
+      if (!partition.isEmpty() && !t.store().partitionComputer().generatePartValues(d.partition()).equals(partition)) continue;
       files.computeIfAbsent(d.partition(), p -> new ArrayList<>()).addAll(d.dataFiles());
     }
     List<AppendCompactTask> tasks = new ArrayList<>();

@@ -38,6 +38,7 @@ public final class Peer {
       case "create" -> tables.create(a);
       case "alter" -> tables.alter(a);
       case "drop" -> tables.drop(a);
+      case "rename" -> tables.rename(a);
       case "truncate" -> tables.truncate(a);
       case "read" -> reads.read(a);
       case "count" -> reads.count(a);
@@ -54,6 +55,10 @@ public final class Peer {
       case "tag_delete" -> upkeep.tagDelete(a);
       case "rollback" -> upkeep.rollback(a);
       case "branch_create" -> upkeep.branchCreate(a);
+      case "branch_fast_forward" -> upkeep.fastForward(a);
+      case "compact_manifests" -> upkeep.compactManifests(a);
+      case "partitions_drop" -> upkeep.partitionsDrop(a);
+      case "partitions_expire" -> upkeep.partitionsExpire(a);
       case "consumers" -> upkeep.consumers(a);
       case "consumer_reset" -> upkeep.consumerReset(a);
       case "orphans" -> upkeep.orphans(a);

@@ -5,6 +5,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.paimon.catalog.Catalog;
+import org.apache.paimon.catalog.Identifier;
 import org.apache.paimon.schema.Schema;
 import org.apache.paimon.schema.SchemaChange;
 import org.apache.paimon.table.FileStoreTable;
@@ -96,6 +97,11 @@ final class Tables {
 
   Map<String, Object> drop(Args a) throws Exception {
     warehouse.catalog(a).dropTable(Warehouse.name(a), a.bool("if_exists", false));
+    return Map.of();
+  }
+
+  Map<String, Object> rename(Args a) throws Exception {
+    warehouse.catalog(a).renameTable(Warehouse.name(a), Identifier.fromString(a.str("to")), false);
     return Map.of();
   }
 

@@ -6,6 +6,7 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.UUID;
 import org.apache.paimon.Snapshot;
 import org.apache.paimon.consumer.Consumer;
 import org.apache.paimon.fs.Path;
@@ -97,6 +98,38 @@ final class Upkeep {
     List<Object> out = new ArrayList<>();
     for (Path p : result.getDeletedFilesPath()) out.add(p.toUri().getPath());
     return Map.of("files", out);
+  }
+
+  /** Makes a branch the main one: what was on main since the branch began is gone. */
+  Map<String, Object> fastForward(Args a) throws Exception {
+    warehouse.fileStore(new Args(without(a, "branch"))).fastForward(a.str("branch"));
+    return Map.of();
+  }
+
+  /** Rewrites the manifests; the content and the properties stay. */
+  Map<String, Object> compactManifests(Args a) throws Exception {
+    try (var c = warehouse.fileStore(a).newBatchWriteBuilder().newCommit()) {
+      c.compactManifests();
+    }
+    return Map.of();
+  }
+
+  /** Drops the partitions, each named by texts. */
+  Map<String, Object> partitionsDrop(Args a) throws Exception {
+    List<Map<String, String>> specs = new ArrayList<>();
+    for (Object o : a.list("partitions")) specs.add(new Args(Map.of("p", o)).texts("p"));
+    try (var c = warehouse.fileStore(new Args(without(a, "partitions"))).newBatchWriteBuilder().newCommit()) {
+      c.truncatePartitions(specs);
+    }
+    return Map.of();
+  }
+
+  /** Paimon's partition expiry, under options such as partition.expiration-time; returns the partitions that went. */
+  Map<String, Object> partitionsExpire(Args a) throws Exception {
+    FileStoreTable t = warehouse.fileStore(new Args(without(a, "options"))).copy(a.texts("options"));
+    var expire = t.store().newPartitionExpire("peer-" + UUID.randomUUID(), t);
+    List<Map<String, String>> gone = expire.expire(Long.MAX_VALUE);
+    return Map.of("partitions", gone == null ? List.of() : gone);
   }
 
   private static Map<String, Object> without(Args a, String... keys) {

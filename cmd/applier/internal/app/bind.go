@@ -76,6 +76,11 @@ func bind(p *config.Pipeline, t *paimon.Table) (*bound, error) {
 		return nil, errors.Join(errs...)
 	}
 	b.decode = decodeOptions(p, fields, b, metas)
+	for k, name := range t.Schema().PartitionKeys {
+		if check := t.PartitionCondition(k); check != nil {
+			b.decode.Conditions = append(b.decode.Conditions, decode.Condition{Column: t.Schema().Column(name), Check: check})
+		}
+	}
 	if _, err := decode.New(p.Source.Format.Type, b.decode); err != nil {
 		return nil, err
 	}

@@ -37,6 +37,10 @@ func (o observer) Noticed(n merger.Notice) {
 	case merger.NoticeLostRace, merger.NoticeStillMoved, merger.NoticeConflict:
 		o.m.Merger.Commits.WithLabelValues(o.labels("conflict")...).Inc()
 		o.m.Merger.ForeignCommits.WithLabelValues(o.labels()...).Inc()
+	case merger.NoticeStarved:
+		o.m.Merger.StarvedCommits.WithLabelValues(o.labels()...).Inc()
+		o.log.Warn("a batch has lost the race for a snapshot to other writers for long; it is tried on", "what", string(n))
+		return
 	case merger.NoticeUnknown:
 		o.m.Merger.Commits.WithLabelValues(o.labels("unknown")...).Inc()
 	case merger.NoticeLostSnapshot:

@@ -57,6 +57,7 @@ type pipeline struct {
 	ledger      *batcher.Account
 	ages        ages
 	lookups     struct{ hits, misses, collisions rising } // of watch's goroutine
+	duplicates  rising                                    // of watch's goroutine
 }
 
 // totals count since the start of the process.

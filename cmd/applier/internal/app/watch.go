@@ -78,6 +78,7 @@ func (p *pipeline) gauges(s merger.Status) {
 	lookups("hit", p.lookups.hits.advance(s.Hits))
 	lookups("miss", p.lookups.misses.advance(s.Misses))
 	lookups("collision", p.lookups.collisions.advance(s.Collisions))
+	m.Merger.ForeignDuplicates.WithLabelValues(p.name, p.target).Add(float64(p.duplicates.advance(s.Duplicates)))
 	p.account()
 }
 
