@@ -299,6 +299,12 @@ func spell(t expr.Type, d types.Datum) string {
 	switch t.Kind {
 	case expr.Float, expr.Double:
 		return spellFloat(d.F)
+	case expr.Timestamp, expr.TimestampNTZ:
+		text := strings.Replace(expr.Text(t, d, nil), " ", "T", 1)
+		if i := strings.IndexByte(text, '.'); i > 0 {
+			text += strings.Repeat("0", 7-(len(text)-i))
+		}
+		return text
 	case expr.Binary:
 		return hex.EncodeToString(d.B)
 	case expr.Array, expr.Struct, expr.Map:
@@ -313,9 +319,22 @@ func spell(t expr.Type, d types.Datum) string {
 			}
 			parts = append(parts, spell(*item, x))
 		}
-		return fmt.Sprint(parts)
+		return spellParts(t, parts)
 	}
 	return expr.Text(t, d, nil)
+}
+
+// spellParts joins the parts of a nested value; the entries of a map have no order.
+func spellParts(t expr.Type, parts []string) string {
+	if t.Kind == expr.Map {
+		var entries []string
+		for pair := range slices.Chunk(parts, 2) {
+			entries = append(entries, strings.Join(pair, ":"))
+		}
+		slices.Sort(entries)
+		parts = entries
+	}
+	return fmt.Sprint(parts)
 }
 
 func spellFloat(f float64) string {
@@ -355,7 +374,7 @@ func spellRecorded(t expr.Type, v any) string {
 				for _, e := range x.([]any) {
 					parts = append(parts, spellRecorded(*t.Key, e.([]any)[0]), spellRecorded(*t.Elem, e.([]any)[1]))
 				}
-				return fmt.Sprint(parts)
+				return spellParts(t, parts)
 			}
 			if r, ok := new(big.Rat).SetString(fmt.Sprint(x)); mark == "decimal" && ok {
 				return r.FloatString(t.Scale) // 0E-10 is 0.0000000000
