@@ -86,6 +86,11 @@ func TestCompile_RunsWhatStatementsNeed(t *testing.T) {
 		// Sub-queries.
 		{"SELECT name FROM c WHERE id IN (SELECT cust FROM o)", "ann cyd"},
 		{"SELECT name FROM c WHERE id NOT IN (SELECT cust FROM o)", ""},
+		{"SELECT id IN (SELECT cust FROM o), id NOT IN (SELECT cust FROM o WHERE cust IS NOT NULL) FROM c ORDER BY id", "true,false null,true true,false null,true"},
+		{"SELECT NULL IN (SELECT 1), NULL IN (SELECT 1 WHERE false), 1 IN (SELECT NULL WHERE false)", "null,false,false"},
+		{"SELECT (1, NULL) IN (SELECT 1, 2), (1, NULL) IN (SELECT 2, 2), (1, 3) IN (SELECT 1, NULL), (1, 2) IN (SELECT * FROM VALUES (1, NULL), (1, 2))", "null,false,null,true"},
+		{"SELECT '2' IN (SELECT id FROM c), 2.0 IN (SELECT id FROM c), -0.0D IN (SELECT 0.0D)", "true,true,true"},
+		{"SELECT name FROM c WHERE 7.5 IN (SELECT amount FROM o WHERE o.cust = c.id)", "ann"},
 		{"SELECT name FROM c WHERE NOT EXISTS (SELECT 1 FROM o WHERE o.cust = c.id) ORDER BY 1", "bob dan"},
 		{"SELECT name, (SELECT sum(amount) FROM o WHERE cust = c.id) s FROM c ORDER BY id", "ann,12.50 bob,null cyd,1.25 dan,null"},
 		{"SELECT name FROM c WHERE id = (SELECT max(id) FROM c)", "dan"},
