@@ -73,9 +73,15 @@ func (m *memory) Table(_ context.Context, ref *sqlparse.TableRef) (*Relation, er
 		return nil, &expr.Error{Pos: ref.Pos, Class: "TABLE_OR_VIEW_NOT_FOUND", Message: "no table " + ref.Table.String(), Analysis: true}
 	}
 	r := &Relation{Name: []string{"p", "db", ref.Table.Last()}, Columns: t.columns()}
-	r.Scan = func(_ context.Context, yield func(expr.Row) error) error {
+	r.Scan = func(_ context.Context, need []int, yield func(expr.Row) error) error {
+		only := make(expr.Row, len(t.fields)) // what was not asked for is NULL here
 		for _, row := range t.rows {
-			if err := yield(row); err != nil {
+			for i := range only {
+				if only[i] = types.Null; slices.Contains(need, i) {
+					only[i] = row[i]
+				}
+			}
+			if err := yield(only); err != nil {
 				return err
 			}
 		}

@@ -19,7 +19,13 @@ func (b *builder) join(p *Plan, j *sqlparse.Join, around *expr.Scope) (*relation
 		return nil, err
 	}
 	left, right := width(l.cols), width(r.cols)
-	out := &relation{cols: slices.Clone(l.cols)}
+	out := &relation{cols: slices.Clone(l.cols), use: func(slot int) {
+		if slot < left {
+			l.used(slot)
+		} else {
+			r.used(slot - left)
+		}
+	}}
 	for _, c := range r.cols {
 		c.Slot += left
 		out.cols = append(out.cols, c)
@@ -71,6 +77,7 @@ func (b *builder) joinCondition(p *Plan, j *sqlparse.Join, l, out *relation, aro
 		return nil, nil
 	}
 	scope := b.scope(p, out.cols, around)
+	scope.Used = out.used
 	if len(using) > 0 {
 		scope.Columns = sided(out.cols, len(l.cols))
 	}

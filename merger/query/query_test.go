@@ -206,3 +206,39 @@ func TestRun_StopsTheScanWhenTheLimitIsReached(t *testing.T) {
 	require.Len(t, rows, 3)
 	require.Equal(t, int64(4), rows[2][0].I)
 }
+
+// noting is a source that notes what a scan was asked for.
+type noting struct {
+	*memory
+	need map[string][]int
+}
+
+func (n noting) Table(ctx context.Context, ref *sqlparse.TableRef) (*Relation, error) {
+	r, err := n.memory.Table(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	scan := r.Scan
+	r.Scan = func(ctx context.Context, need []int, yield func(expr.Row) error) error {
+		n.need[ref.Table.Last()] = need
+		return scan(ctx, need, yield)
+	}
+	return r, nil
+}
+
+func TestRun_AsksForTheColumnsThatAreRead(t *testing.T) {
+	for sql, want := range map[string]map[string][]int{
+		"SELECT name FROM c WHERE id > 1":                                            {"c": {0, 1}},
+		"SELECT count(*) FROM c":                                                     {"c": nil},
+		"SELECT * FROM c":                                                            {"c": {0, 1, 2}},
+		"SELECT max(id) FROM c GROUP BY city ORDER BY city":                          {"c": {0, 2}},
+		"SELECT name FROM c JOIN o ON c.id = o.cust":                                 {"c": {0, 1}, "o": {1}},
+		"SELECT name FROM c WHERE EXISTS (SELECT 1 FROM o WHERE o.cust = c.id)":      {"c": {0, 1}, "o": {1}},
+		"SELECT n FROM (SELECT name AS n, id FROM c) WHERE n > 'b' ORDER BY n":       {"c": {0, 1}},
+		"SELECT name FROM c WHERE id = (SELECT max(cust) FROM o) ORDER BY city DESC": {"c": {0, 1, 2}, "o": {1}},
+	} {
+		src := noting{shop(t), map[string][]int{}}
+		result(t, src, sql)
+		require.Equal(t, want, src.need, sql)
+	}
+}
