@@ -83,6 +83,11 @@ func TestCompile_RunsWhatStatementsNeed(t *testing.T) {
 		{"SELECT count(*) FROM c CROSS JOIN o", "20"},
 		{"SELECT id, name, y FROM c JOIN (VALUES (1, 'q'), (2, 'r')) AS v(id, y) USING (id) ORDER BY id", "1,ann,q 2,bob,r"},
 		{"SELECT * FROM (VALUES (1, 2)) a(x, y) NATURAL JOIN (VALUES (1, 3)) b(x, z)", "1,2,3"},
+		{"SELECT count(*) FROM range(20000) a JOIN range(20000) b ON a.id = b.id + 1 AND a.id < 100", "99"},
+		{"SELECT count(*) FROM range(3000) a LEFT JOIN (SELECT CAST(id AS STRING) AS s FROM range(3000)) b ON b.s = a.id", "3000"},
+		{"SELECT a.x, b.x FROM (VALUES (0.0D), (double('NaN')), (NULL)) a(x) JOIN (VALUES (-0.0D), (double('NaN')), (NULL)) b(x) ON a.x = b.x ORDER BY 1", "0,-0 nan,nan"},
+		{"SELECT a.x, b.y FROM (VALUES (1), (2)) a(x) FULL JOIN (VALUES (2L), (3L)) b(y) ON x = y ORDER BY x, y", "null,3 1,null 2,2"},
+		{"SELECT a.x FROM (VALUES (1, 'p'), (1, 'q')) a(x, n) JOIN (VALUES (1.0, 'q')) b(x, n) ON a.x = b.x AND a.n = b.n", "1"},
 		// Sub-queries.
 		{"SELECT name FROM c WHERE id IN (SELECT cust FROM o)", "ann cyd"},
 		{"SELECT name FROM c WHERE id NOT IN (SELECT cust FROM o)", ""},
