@@ -40,7 +40,7 @@ func AssignmentCast(x *Expr, column string, to types.Type) (*Expr, error) {
 		d, err = fn(d)
 		return d, at(pos, err)
 	}
-	return &Expr{node: n, f: x.f}, nil
+	return &Expr{node: n, f: x.f, slots: x.slots}, nil
 }
 
 // assigner builds the conversion of an assignment; the first error sticks.

@@ -2,6 +2,7 @@ package expr
 
 import (
 	"fmt"
+	"slices"
 
 	"applier/merger/sqlparse"
 	"applier/storage/types"
@@ -12,6 +13,8 @@ import (
 type Expr struct {
 	node *node
 	f    frame
+	// slots are those that the expression reads of its row, in order.
+	slots []int
 }
 
 // Compile resolves an expression in a scope, checks its types and returns its
@@ -45,6 +48,10 @@ func (x *Expr) Type() Type { return x.node.typ }
 
 // Pos returns where the expression begins.
 func (x *Expr) Pos() sqlparse.Pos { return x.node.pos }
+
+// Slots returns the slots of the row that the expression reads, in order: what a
+// scan must bring. The slice must not be changed.
+func (x *Expr) Slots() []int { return x.slots }
 
 // Name returns the name that the expression gives to a column or field made of
 // it, "" if it has none.
@@ -82,17 +89,30 @@ type compiler struct {
 	err    error
 	lambda []variable
 	vars   int
+	slots  []int
 }
 
+// newCompiler returns a compiler that notes which slots of a scope are read.
 func newCompiler(scope *Scope) *compiler {
-	if scope == nil {
-		scope = &Scope{}
+	c := &compiler{scope: &Scope{}}
+	if scope != nil {
+		*c.scope = *scope
 	}
-	return &compiler{scope: scope, env: scope.Env}
+	c.env = c.scope.Env
+	told := c.scope.Used
+	c.scope.Used = func(slot int) {
+		if i, ok := slices.BinarySearch(c.slots, slot); !ok {
+			c.slots = slices.Insert(c.slots, i, slot)
+		}
+		if told != nil {
+			told(slot)
+		}
+	}
+	return c
 }
 
 func (c *compiler) finish(n *node) *Expr {
-	return &Expr{node: n, f: frame{env: c.env, vars: make([]types.Datum, c.vars)}}
+	return &Expr{node: n, f: frame{env: c.env, vars: make([]types.Datum, c.vars)}, slots: c.slots}
 }
 
 // fail keeps the first error and returns a node that stands for anything.
@@ -118,6 +138,7 @@ func (c *compiler) expr(e sqlparse.Expr) *node {
 			return c.failWith(err)
 		}
 		if ok {
+			c.scope.Used(col.Slot)
 			return columnNode(col, e.Position(), 0)
 		}
 	}

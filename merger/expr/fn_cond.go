@@ -93,14 +93,6 @@ func conditionalFunctions() []function {
 		{"nanvl", 2, 2, (*compiler).nanvl},
 		{"isnan", 1, 1, (*compiler).isNaN},
 		{"not", 1, 1, func(c *compiler, k *call) *node { return notNode(c.want(k.args[0], tBool, "not", 0)) }},
-		{"and", 2, 2, func(c *compiler, k *call) *node {
-			a := c.wantAll(k, tBool, tBool)
-			return logicNode(k.pos, false, a[0], a[1])
-		}},
-		{"or", 2, 2, func(c *compiler, k *call) *node {
-			a := c.wantAll(k, tBool, tBool)
-			return logicNode(k.pos, true, a[0], a[1])
-		}},
 	}
 }
 

@@ -51,6 +51,9 @@ type Scope struct {
 	// OnOuter, if not nil, is told when a column of an outer scope is used, with
 	// the number of scopes between.
 	OnOuter func(depth int)
+	// Used, if not nil, is told the slot of every column of this scope that an
+	// expression reads, sub-queries included.
+	Used func(slot int)
 }
 
 // find returns the columns that a name may mean, the parts left over as fields
@@ -92,6 +95,9 @@ func (c *compiler) column(e *sqlparse.ColumnRef) *node {
 		case len(cols) == 1:
 			if depth > 0 && c.scope.OnOuter != nil {
 				c.scope.OnOuter(depth)
+			}
+			if s.Used != nil {
+				s.Used(cols[0].Slot)
 			}
 			n := columnNode(cols[0], pos, depth)
 			return c.fields(n, pos, fields)

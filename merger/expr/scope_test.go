@@ -212,3 +212,20 @@ func TestEval_BoundsWhatARowMakes(t *testing.T) {
 		require.Error(t, err, src)
 	}
 }
+
+func TestSlots_AreWhatTheRowMustHold(t *testing.T) {
+	for src, want := range map[string][]int{
+		"1 + 1": nil, "t.id": {0}, "s.id + t.id > 0 AND s.id < 5": {0, 2}, "transform(s.s.g, x -> x.x)": {3}, "s._seq": {4},
+		"transform(array(1), id -> id)": nil,
+	} {
+		ast, err := sqlparse.ParseExpr(src)
+		require.NoError(t, err)
+		x, err := Compile(ast, mergeScope())
+		require.NoError(t, err)
+		require.Equal(t, want, x.Slots(), src)
+		y, err := AssignmentCast(x, "c", types.StringType())
+		if err == nil {
+			require.Equal(t, want, y.Slots(), src)
+		}
+	}
+}

@@ -108,43 +108,99 @@ func (c *compiler) inQuery(e *sqlparse.InQuery) *node {
 		typs[i], left[i] = t, c.castTo(n, t)
 		casts[i] = itemCaster(right[i], t, false, c.env)
 	}
-	return maybeNot(inRows(e.Pos, left, typs, casts, rowsOf(e.Pos, s, 0)), e.Not)
+	in := &inSet{pos: e.Pos, typs: typs, casts: casts, run: rowsOf(e.Pos, s, 0), keep: !s.Correlated()}
+	return maybeNot(in.node(left), e.Not)
 }
 
-func inRows(pos sqlparse.Pos, left []*node, typs []Type, casts []castFn, run func(*frame) ([]Row, error)) *node {
-	return &node{typ: tBool, pos: pos, eval: func(f *frame) (types.Datum, error) {
-		x := make([]types.Datum, len(left))
+// inSet looks values up among the rows of a sub-query: those without NULL by their
+// keys, the others one by one.
+type inSet struct {
+	pos   sqlparse.Pos
+	typs  []Type
+	casts []castFn
+	run   func(*frame) ([]Row, error)
+	// keep tells that the rows do not change from row to row.
+	keep   bool
+	loaded bool
+	keys   map[string]bool
+	rows   []Row // cast to typs
+	nulls  []Row // those of rows with a NULL
+	buf    []byte
+}
+
+func (s *inSet) node(left []*node) *node {
+	x := make([]types.Datum, len(left))
+	return &node{typ: tBool, pos: s.pos, eval: func(f *frame) (types.Datum, error) {
+		null := false
 		for i, n := range left {
 			d, err := n.eval(f)
 			if err != nil {
 				return types.Null, err
 			}
 			x[i] = d
+			null = null || d.Null
 		}
-		rows, err := run(f)
-		if err != nil {
+		if err := s.load(f); err != nil {
 			return types.Null, err
 		}
-		unknown := false
-		for _, row := range rows {
-			miss, null := false, false
-			for i, d := range x {
-				y, err := casts[i](row[i])
-				if err != nil {
-					return types.Null, at(pos, err)
-				}
-				switch {
-				case d.Null || y.Null:
-					null = true
-				case CompareValues(typs[i], d, y) != 0:
-					miss = true
-				}
-			}
-			if !miss && !null {
+		among := s.rows
+		if !null {
+			if s.buf = s.key(s.buf[:0], x); s.keys[string(s.buf)] {
 				return types.BoolDatum(true), nil
 			}
-			unknown = unknown || !miss
+			among = s.nulls
 		}
-		return types.Datum{Null: unknown}, nil
+		return types.Datum{Null: s.maybe(x, among)}, nil
 	}}
+}
+
+func (s *inSet) key(dst []byte, x []types.Datum) []byte {
+	for i, d := range x {
+		dst = GroupKey(dst, s.typs[i], d)
+	}
+	return dst
+}
+
+// load runs the sub-query and casts its rows.
+func (s *inSet) load(f *frame) error {
+	if s.loaded {
+		return nil
+	}
+	rows, err := s.run(f)
+	if err != nil {
+		return err
+	}
+	s.keys, s.rows, s.nulls = make(map[string]bool, len(rows)), nil, nil
+	for _, row := range rows {
+		y := make(Row, len(row))
+		null := false
+		for i, d := range row {
+			if y[i], err = s.casts[i](d); err != nil {
+				return at(s.pos, err)
+			}
+			null = null || y[i].Null
+		}
+		s.rows = append(s.rows, y)
+		if null {
+			s.nulls = append(s.nulls, y)
+		} else {
+			s.keys[string(s.key(nil, y))] = true
+		}
+	}
+	s.loaded = s.keep
+	return nil
+}
+
+// maybe reports whether x could equal one of the rows if NULL were something.
+func (s *inSet) maybe(x []types.Datum, among []Row) bool {
+	for _, row := range among {
+		miss := false
+		for i, d := range x {
+			miss = miss || !d.Null && !row[i].Null && CompareValues(s.typs[i], d, row[i]) != 0
+		}
+		if !miss {
+			return true
+		}
+	}
+	return false
 }

@@ -73,9 +73,15 @@ func (m *memory) Table(_ context.Context, ref *sqlparse.TableRef) (*Relation, er
 		return nil, &expr.Error{Pos: ref.Pos, Class: "TABLE_OR_VIEW_NOT_FOUND", Message: "no table " + ref.Table.String(), Analysis: true}
 	}
 	r := &Relation{Name: []string{"p", "db", ref.Table.Last()}, Columns: t.columns()}
-	r.Scan = func(_ context.Context, yield func(expr.Row) error) error {
+	r.Scan = func(_ context.Context, need []int, yield func(expr.Row) error) error {
+		only := make(expr.Row, len(t.fields)) // what was not asked for is NULL here
 		for _, row := range t.rows {
-			if err := yield(row); err != nil {
+			for i := range only {
+				if only[i] = types.Null; slices.Contains(need, i) {
+					only[i] = row[i]
+				}
+			}
+			if err := yield(only); err != nil {
 				return err
 			}
 		}
@@ -299,6 +305,12 @@ func spell(t expr.Type, d types.Datum) string {
 	switch t.Kind {
 	case expr.Float, expr.Double:
 		return spellFloat(d.F)
+	case expr.Timestamp, expr.TimestampNTZ:
+		text := strings.Replace(expr.Text(t, d, nil), " ", "T", 1)
+		if i := strings.IndexByte(text, '.'); i > 0 {
+			text += strings.Repeat("0", 7-(len(text)-i))
+		}
+		return text
 	case expr.Binary:
 		return hex.EncodeToString(d.B)
 	case expr.Array, expr.Struct, expr.Map:
@@ -313,9 +325,22 @@ func spell(t expr.Type, d types.Datum) string {
 			}
 			parts = append(parts, spell(*item, x))
 		}
-		return fmt.Sprint(parts)
+		return spellParts(t, parts)
 	}
 	return expr.Text(t, d, nil)
+}
+
+// spellParts joins the parts of a nested value; the entries of a map have no order.
+func spellParts(t expr.Type, parts []string) string {
+	if t.Kind == expr.Map {
+		var entries []string
+		for pair := range slices.Chunk(parts, 2) {
+			entries = append(entries, strings.Join(pair, ":"))
+		}
+		slices.Sort(entries)
+		parts = entries
+	}
+	return fmt.Sprint(parts)
 }
 
 func spellFloat(f float64) string {
@@ -355,7 +380,7 @@ func spellRecorded(t expr.Type, v any) string {
 				for _, e := range x.([]any) {
 					parts = append(parts, spellRecorded(*t.Key, e.([]any)[0]), spellRecorded(*t.Elem, e.([]any)[1]))
 				}
-				return fmt.Sprint(parts)
+				return spellParts(t, parts)
 			}
 			if r, ok := new(big.Rat).SetString(fmt.Sprint(x)); mark == "decimal" && ok {
 				return r.FloatString(t.Scale) // 0E-10 is 0.0000000000

@@ -1,7 +1,7 @@
 // Package query runs SELECT over rows in reach: tables and views that a [Source]
 // finds, VALUES, sub-queries and joins of them; filter, grouping, DISTINCT, ORDER
 // BY, LIMIT, set operations. It is what statements need beside changing rows, not a
-// query engine: joins are nested loops, sorts and groups are in memory.
+// query engine: sorts, groups and the right side of a join are in memory.
 //
 // [Compile] resolves a query to a [Plan]; [Plan.Run] gives its rows. Expressions are
 // those of package expr. A stranger's map: plan.go the outside; relation.go FROM;

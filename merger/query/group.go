@@ -69,7 +69,7 @@ func (s *selecting) groupBy() error {
 	}
 	s.group = g
 	scope := *s.input
-	scope.Columns = nil
+	scope.Columns, scope.Used = nil, nil
 	for i, k := range keys {
 		ast, err := s.keyExpr(k)
 		if err != nil {

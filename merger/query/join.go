@@ -8,7 +8,8 @@ import (
 	"applier/storage/types"
 )
 
-// join compiles a join: a nested loop over the right side, which is kept in memory.
+// join compiles a join. The right side is kept in memory, by the values that its
+// condition asks to be equal, if there are any.
 func (b *builder) join(p *Plan, j *sqlparse.Join, around *expr.Scope) (*relation, error) {
 	l, err := b.from(p, j.L, around)
 	if err != nil {
@@ -19,16 +20,22 @@ func (b *builder) join(p *Plan, j *sqlparse.Join, around *expr.Scope) (*relation
 		return nil, err
 	}
 	left, right := width(l.cols), width(r.cols)
-	out := &relation{cols: slices.Clone(l.cols)}
+	out := &relation{cols: slices.Clone(l.cols), use: func(slot int) {
+		if slot < left {
+			l.used(slot)
+		} else {
+			r.used(slot - left)
+		}
+	}}
 	for _, c := range r.cols {
 		c.Slot += left
 		out.cols = append(out.cols, c)
 	}
-	on, err := b.joinCondition(p, j, l, out, around)
+	on, equal, err := b.joinCondition(p, j, l, out, around)
 	if err != nil {
 		return nil, err
 	}
-	jn := &joiner{kind: j.Kind, l: l.scan, r: r.scan, left: left, right: right, on: on}
+	jn := &joiner{kind: j.Kind, l: l.scan, r: r.scan, left: left, right: right, on: on, equal: equal, env: b.env}
 	out.scan = jn.scan
 	if j.Kind == "SEMI" || j.Kind == "ANTI" {
 		out.cols = l.cols
@@ -46,8 +53,8 @@ func width(cols []expr.Column) int {
 }
 
 // joinCondition compiles ON, USING or NATURAL; nil means always. USING hides the
-// right side's column.
-func (b *builder) joinCondition(p *Plan, j *sqlparse.Join, l, out *relation, around *expr.Scope) (*expr.Expr, error) {
+// right side's column. The equalities are a part of the condition.
+func (b *builder) joinCondition(p *Plan, j *sqlparse.Join, l, out *relation, around *expr.Scope) (*expr.Expr, []equality, error) {
 	using := j.Using
 	if j.Natural {
 		for _, c := range l.cols {
@@ -68,23 +75,28 @@ func (b *builder) joinCondition(p *Plan, j *sqlparse.Join, l, out *relation, aro
 		}
 	}
 	if cond == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
 	scope := b.scope(p, out.cols, around)
+	scope.Used = out.used
 	if len(using) > 0 {
 		scope.Columns = sided(out.cols, len(l.cols))
 	}
 	x, err := expr.CompileBool(cond, scope)
 	if classOf(err) == "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN" {
-		return nil, fail(cond.Position(), "JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE", "the condition of a join must be BOOLEAN")
+		return nil, nil, fail(cond.Position(), "JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE", "the condition of a join must be BOOLEAN")
 	}
-	for i := len(l.cols); i < len(out.cols) && err == nil; i++ {
+	if err != nil {
+		return nil, nil, err
+	}
+	equal := equalities(cond, scope, width(l.cols))
+	for i := len(l.cols); i < len(out.cols); i++ {
 		if slices.ContainsFunc(using, func(u sqlparse.Ident) bool { return sameName(u.Name, out.cols[i].Name) }) {
 			out.cols[i].Hidden = true
 			out.cols[i].Name = ""
 		}
 	}
-	return x, err
+	return x, equal, nil
 }
 
 // sides qualify the columns of a USING condition.
@@ -112,6 +124,8 @@ type joiner struct {
 	l, r        scan
 	left, right int
 	on          *expr.Expr
+	equal       []equality
+	env         *expr.Env
 }
 
 func (j *joiner) scan(r *run, yield func(expr.Row) error) error {
@@ -121,12 +135,34 @@ func (j *joiner) scan(r *run, yield func(expr.Row) error) error {
 	}
 	matched := make([]bool, len(rows))
 	row := make(expr.Row, j.left+j.right)
+	all := make([]int, len(rows))
+	for i := range all {
+		all[i] = i
+	}
+	var byKey map[string][]int
+	if len(j.equal) > 0 {
+		if byKey, err = j.buckets(rows, r.outer); err != nil {
+			return err
+		}
+	}
+	var key []byte
 	err = j.l(r, func(l expr.Row) error {
 		if err := r.ctx.Err(); err != nil {
 			return err
 		}
 		copy(row, l)
-		return j.leftRow(r, row, rows, matched, yield)
+		meets := all
+		if byKey != nil {
+			var ok bool
+			var err error
+			if key, ok, err = j.joinKey(key[:0], row, r.outer, false); err != nil {
+				return err
+			}
+			if meets = nil; ok {
+				meets = byKey[string(key)]
+			}
+		}
+		return j.leftRow(r, row, rows, meets, matched, yield)
 	})
 	if err != nil || j.kind != "RIGHT" && j.kind != "FULL" {
 		return err
@@ -144,11 +180,12 @@ func (j *joiner) scan(r *run, yield func(expr.Row) error) error {
 	return nil
 }
 
-// leftRow joins one row of the left side, which is in row.
-func (j *joiner) leftRow(r *run, row expr.Row, rows []expr.Row, matched []bool, yield func(expr.Row) error) error {
+// leftRow joins one row of the left side, which is in row, with those rows of the
+// right side that it may meet.
+func (j *joiner) leftRow(r *run, row expr.Row, rows []expr.Row, meets []int, matched []bool, yield func(expr.Row) error) error {
 	hit := false
-	for i, right := range rows {
-		copy(row[j.left:], right)
+	for _, i := range meets {
+		copy(row[j.left:], rows[i])
 		if j.on != nil {
 			d, err := j.on.EvalOuter(row, r.outer)
 			if err != nil {

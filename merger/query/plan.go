@@ -16,9 +16,10 @@ type Relation struct {
 	Name []string
 	// Columns are in the order of *; their Qualifier is not used.
 	Columns []expr.Column
-	// Scan hands each row to yield and ends with yield's error. The slice may be
-	// reused, what the values point at stays valid until the query's end.
-	Scan func(ctx context.Context, yield func(expr.Row) error) error
+	// Scan hands each row to yield and ends with yield's error. Only the columns of the
+	// slots in need are read; the others may hold anything. The slice may be reused,
+	// what the values point at stays valid until the query's end.
+	Scan func(ctx context.Context, need []int, yield func(expr.Row) error) error
 	// View is the query of a view, instead of Columns and Scan.
 	View *sqlparse.Query
 }

@@ -83,9 +83,19 @@ func TestCompile_RunsWhatStatementsNeed(t *testing.T) {
 		{"SELECT count(*) FROM c CROSS JOIN o", "20"},
 		{"SELECT id, name, y FROM c JOIN (VALUES (1, 'q'), (2, 'r')) AS v(id, y) USING (id) ORDER BY id", "1,ann,q 2,bob,r"},
 		{"SELECT * FROM (VALUES (1, 2)) a(x, y) NATURAL JOIN (VALUES (1, 3)) b(x, z)", "1,2,3"},
+		{"SELECT count(*) FROM range(20000) a JOIN range(20000) b ON a.id = b.id + 1 AND a.id < 100", "99"},
+		{"SELECT count(*) FROM range(3000) a LEFT JOIN (SELECT CAST(id AS STRING) AS s FROM range(3000)) b ON b.s = a.id", "3000"},
+		{"SELECT a.x, b.x FROM (VALUES (0.0D), (double('NaN')), (NULL)) a(x) JOIN (VALUES (-0.0D), (double('NaN')), (NULL)) b(x) ON a.x = b.x ORDER BY 1", "0,-0 nan,nan"},
+		{"SELECT a.x, b.y FROM (VALUES (1), (2)) a(x) FULL JOIN (VALUES (2L), (3L)) b(y) ON x = y ORDER BY x, y", "null,3 1,null 2,2"},
+		{"SELECT a.x FROM (VALUES (1, 'p'), (1, 'q')) a(x, n) JOIN (VALUES (1.0, 'q')) b(x, n) ON a.x = b.x AND a.n = b.n", "1"},
 		// Sub-queries.
 		{"SELECT name FROM c WHERE id IN (SELECT cust FROM o)", "ann cyd"},
 		{"SELECT name FROM c WHERE id NOT IN (SELECT cust FROM o)", ""},
+		{"SELECT id IN (SELECT cust FROM o), id NOT IN (SELECT cust FROM o WHERE cust IS NOT NULL) FROM c ORDER BY id", "true,false null,true true,false null,true"},
+		{"SELECT NULL IN (SELECT 1), NULL IN (SELECT 1 WHERE false), 1 IN (SELECT NULL WHERE false)", "null,false,false"},
+		{"SELECT (1, NULL) IN (SELECT 1, 2), (1, NULL) IN (SELECT 2, 2), (1, 3) IN (SELECT 1, NULL), (1, 2) IN (SELECT * FROM VALUES (1, NULL), (1, 2))", "null,false,null,true"},
+		{"SELECT '2' IN (SELECT id FROM c), 2.0 IN (SELECT id FROM c), -0.0D IN (SELECT 0.0D)", "true,true,true"},
+		{"SELECT name FROM c WHERE 7.5 IN (SELECT amount FROM o WHERE o.cust = c.id)", "ann"},
 		{"SELECT name FROM c WHERE NOT EXISTS (SELECT 1 FROM o WHERE o.cust = c.id) ORDER BY 1", "bob dan"},
 		{"SELECT name, (SELECT sum(amount) FROM o WHERE cust = c.id) s FROM c ORDER BY id", "ann,12.50 bob,null cyd,1.25 dan,null"},
 		{"SELECT name FROM c WHERE id = (SELECT max(id) FROM c)", "dan"},
@@ -200,4 +210,40 @@ func TestRun_StopsTheScanWhenTheLimitIsReached(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, rows, 3)
 	require.Equal(t, int64(4), rows[2][0].I)
+}
+
+// noting is a source that notes what a scan was asked for.
+type noting struct {
+	*memory
+	need map[string][]int
+}
+
+func (n noting) Table(ctx context.Context, ref *sqlparse.TableRef) (*Relation, error) {
+	r, err := n.memory.Table(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	scan := r.Scan
+	r.Scan = func(ctx context.Context, need []int, yield func(expr.Row) error) error {
+		n.need[ref.Table.Last()] = need
+		return scan(ctx, need, yield)
+	}
+	return r, nil
+}
+
+func TestRun_AsksForTheColumnsThatAreRead(t *testing.T) {
+	for sql, want := range map[string]map[string][]int{
+		"SELECT name FROM c WHERE id > 1":                                            {"c": {0, 1}},
+		"SELECT count(*) FROM c":                                                     {"c": nil},
+		"SELECT * FROM c":                                                            {"c": {0, 1, 2}},
+		"SELECT max(id) FROM c GROUP BY city ORDER BY city":                          {"c": {0, 2}},
+		"SELECT name FROM c JOIN o ON c.id = o.cust":                                 {"c": {0, 1}, "o": {1}},
+		"SELECT name FROM c WHERE EXISTS (SELECT 1 FROM o WHERE o.cust = c.id)":      {"c": {0, 1}, "o": {1}},
+		"SELECT n FROM (SELECT name AS n, id FROM c) WHERE n > 'b' ORDER BY n":       {"c": {0, 1}},
+		"SELECT name FROM c WHERE id = (SELECT max(cust) FROM o) ORDER BY city DESC": {"c": {0, 1, 2}, "o": {1}},
+	} {
+		src := noting{shop(t), map[string][]int{}}
+		result(t, src, sql)
+		require.Equal(t, want, src.need, sql)
+	}
 }

@@ -12,6 +12,15 @@ import (
 type relation struct {
 	cols []expr.Column
 	scan scan
+	// use notes that a slot is read; nil if nobody wants to know.
+	use func(slot int)
+}
+
+// used is use for a relation that may be without.
+func (r *relation) used(slot int) {
+	if r.use != nil {
+		r.use(slot)
+	}
 }
 
 // from compiles a part of FROM.
@@ -62,8 +71,13 @@ func (b *builder) table(p *Plan, ref *sqlparse.TableRef) (*relation, error) {
 		}
 		return named(sub, ref.Alias, rel.Name, ref.Pos)
 	}
-	out := &relation{scan: func(r *run, yield func(expr.Row) error) error { return rel.Scan(r.ctx, yield) }}
-	out.cols = slices.Clone(rel.Columns)
+	var need []int
+	out := &relation{cols: slices.Clone(rel.Columns), use: func(slot int) {
+		if i, ok := slices.BinarySearch(need, slot); !ok {
+			need = slices.Insert(need, i, slot)
+		}
+	}}
+	out.scan = func(r *run, yield func(expr.Row) error) error { return rel.Scan(r.ctx, need, yield) }
 	return out, out.rename(ref.Alias, rel.Name, ref.Pos)
 }
 

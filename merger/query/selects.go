@@ -39,6 +39,7 @@ func (b *builder) selectQuery(p *Plan, sel *sqlparse.Select, q *sqlparse.Query, 
 	}
 	s := &selecting{b: b, p: p, sel: sel, q: q}
 	s.input = b.scope(p, from.cols, around)
+	s.input.Used = from.used
 	s.scope = s.input
 	rows, err := s.where(from.scan)
 	if err != nil {
@@ -238,6 +239,11 @@ func (s *selecting) behind() *expr.Scope {
 	n := len(s.items)
 	scope := *s.scope
 	scope.Columns = nil
+	scope.Used = func(slot int) {
+		if slot >= n && s.scope.Used != nil {
+			s.scope.Used(slot - n)
+		}
+	}
 	for _, c := range s.scope.Columns {
 		c.Slot += n
 		scope.Columns = append(scope.Columns, c)
