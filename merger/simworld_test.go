@@ -469,7 +469,8 @@ func (w *world) reopen() {
 		w.fail("durable", "%v", err)
 		return
 	}
-	torn := slices.IndexFunc(ids, func(id int64) bool { return w.readable(ctx, id) != nil })
+	below, lost := holeIn(ids)
+	torn := slices.IndexFunc(ids, func(id int64) bool { return lost && id > below || w.readable(ctx, id) != nil })
 	if torn < 0 {
 		return
 	}
@@ -481,8 +482,7 @@ func (w *world) reopen() {
 			return
 		}
 	}
-	below := int64(0)
-	if torn > 0 {
+	if below = 0; torn > 0 {
 		below = ids[torn-1]
 	}
 	w.rollTo(below)
