@@ -641,3 +641,28 @@ func TestCarry_DoesNotHideForeignRowsFromTheIndex(t *testing.T) {
 	r.put(0, 7, "ours")
 	require.Equal(t, Counts{Updated: 6}, r.commit().Counts)
 }
+
+// Found by the simulation: a late arrival stood on a snapshot that had been rolled
+// back, an operator accepted it, and the index was rolled over the broken link.
+func TestView_DoesNotRollOverABrokenLink(t *testing.T) {
+	ctx := context.Background()
+	r := committed3(t, rigOptions{})
+	old := r.a
+	defer old.view.drop()
+	r.open(nil)
+	defer r.close()
+	r.begin()
+	r.put(0, 3, "c")
+	r.commit()
+	top, err := old.chain.fresh(ctx, 4)
+	require.NoError(t, err)
+	steps, err := old.view.steps(ctx, top)
+	require.NoError(t, err)
+	require.Len(t, steps, 1)
+	r.edit(4, func(m map[string]any) { r.editRecord(m, func(rec *Record) { rec.Base = "another" }) })
+	top, err = old.chain.fresh(ctx, 4)
+	require.NoError(t, err)
+	steps, err = old.view.steps(ctx, top)
+	require.NoError(t, err)
+	require.Nil(t, steps, "the index is built anew")
+}

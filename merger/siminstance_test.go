@@ -33,6 +33,7 @@ type instance struct {
 	held       *batcher.Batch
 	downFor    int
 	deafFor    int             // steps in which it does nothing: stopped, swapped out, in a long pause
+	idleStale  int             // looks in a row at a record that grows old
 	lookedAt   int             // step of its last look
 	table      int             // generation of the table that it opened
 	created    map[string]bool // by the step under way
@@ -67,7 +68,7 @@ func (i *instance) start() {
 		i.crash("new: " + err.Error())
 		return
 	}
-	i.have, i.reading, i.held, i.gen = nil, false, nil, 0
+	i.have, i.reading, i.held, i.gen, i.idleStale = nil, false, nil, 0, 0
 	w.log("i%d starts", i.n)
 }
 
@@ -286,7 +287,9 @@ func (i *instance) growsOld(eff Effect) bool {
 // checkStep holds the steps of the loop to what each is for.
 func (i *instance) checkStep(eff Effect, stale bool) {
 	a, w := i.a, i.w
-	if stale && a.state.Phase == PhaseIdle {
+	if !stale || a.state.Phase != PhaseIdle {
+		i.idleStale = 0
+	} else if i.idleStale++; i.idleStale > 2 { // one look may go into the marks
 		w.fail("carry", "i%d looked at a record that grows old, and did not carry it forward", i.n)
 	}
 	if b, ok := eff.(ReadBack); ok && a.state.Phase == PhaseHint {

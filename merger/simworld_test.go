@@ -469,20 +469,27 @@ func (w *world) reopen() {
 		w.fail("durable", "%v", err)
 		return
 	}
-	torn := slices.IndexFunc(ids, func(id int64) bool { return w.readable(ctx, id) != nil })
+	below, lost := holeIn(ids)
+	ours := func(id int64) bool { return w.foreign[w.seen[id]] == nil }
+	if lost && slices.ContainsFunc(ids, func(id int64) bool { return id > below && ours(id) }) {
+		lost = false // not the cut's work, but that of a rollback; what is ours is looked at below
+	}
+	torn := slices.IndexFunc(ids, func(id int64) bool { return lost && id > below || w.readable(ctx, id) != nil })
 	if torn < 0 {
 		return
 	}
 	w.meet("torn peer commit")
 	w.log("the power cut tore snapshot %d of %v: %v", ids[torn], ids, w.readable(ctx, ids[torn]))
 	for _, id := range ids[torn:] {
-		if w.foreign[w.seen[id]] == nil {
+		if _, broken := w.broken[w.seen[id]]; broken {
+			break // it does not stand on what is below: nobody could make that durable
+		}
+		if ours(id) {
 			w.fail("durable", "snapshot %d is ours, and does not survive a power cut: %v", id, w.readable(ctx, id))
 			return
 		}
 	}
-	below := int64(0)
-	if torn > 0 {
+	if below = 0; torn > 0 {
 		below = ids[torn-1]
 	}
 	w.rollTo(below)

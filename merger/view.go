@@ -173,7 +173,8 @@ func (v *view) sync(ctx context.Context, to *link) error {
 }
 
 // steps returns the snapshots after the view up to to, nil if the view's own
-// snapshot is not below them any more.
+// snapshot is not below them any more, or one of ours does not stand on the one
+// below it (an operator may have accepted such a chain).
 func (v *view) steps(ctx context.Context, to *link) ([]*link, error) {
 	var steps []*link
 	for id := v.ref.ID + 1; id < to.ref.ID; id++ {
@@ -188,6 +189,13 @@ func (v *view) steps(ctx context.Context, to *link) ([]*link, error) {
 		if err != nil || base.ref != v.ref && !mutant.On(mutant.IndexIdentity) {
 			return nil, nil
 		}
+	}
+	below := v.ref
+	for _, l := range append(steps, to) {
+		if l.own != nil && !l.copied() && l.own.Base != below.Ident {
+			return nil, nil
+		}
+		below = l.ref
 	}
 	return append(steps, to), nil
 }
