@@ -121,13 +121,13 @@ type Consumer struct {
 	dec   decode.Decoder
 	col   Collector
 	owner Owner
-	calls chan func()
 	// running is closed by Run. The client joins the group as soon as it is made;
 	// what it says about the group waits until everybody is there to hear it.
 	running chan struct{}
 
 	mu       sync.Mutex
-	wake     context.CancelFunc
+	calls    []func()           // what Run's goroutine is to do, in order
+	wake     context.CancelFunc // ends a poll or a pause that waits
 	abandon  context.CancelFunc // ends a hand-over that waits; nil without one
 	diverted bool               // what is read now is in vain; until the next seek
 	assigned map[change.Partition]bool
@@ -145,13 +145,15 @@ type Consumer struct {
 	rec        decode.Record
 	headers    []change.Header
 	notes      map[string]bool
-	now        time.Time // while records are taken: read every clockEvery of them
+	failing    int                            // polls in a row that brought errors only
+	trouble    map[change.Partition]*troubled // partitions whose last fetch went wrong
+	now        time.Time                      // while records are taken: read every clockEvery of them
 }
 
 // NewConsumer prepares a consumer that calls nobody and takes nothing before
 // Run, which must be called once: it also closes what was made here.
 func NewConsumer(o Options, dec decode.Decoder, col Collector, owner Owner) (*Consumer, error) {
-	c := &Consumer{o: o, dec: dec, col: col, owner: owner, calls: make(chan func(), 16), running: make(chan struct{}), notes: map[string]bool{}}
+	c := &Consumer{o: o, dec: dec, col: col, owner: owner, running: make(chan struct{}), notes: map[string]bool{}}
 	opts := []kgo.Opt{
 		kgo.ConsumerGroup(o.Group),
 		kgo.ConsumeTopics(o.Topics...),
@@ -247,13 +249,11 @@ func (c *Consumer) adjust(_ context.Context, offsets map[string]map[int32]kgo.Of
 	return offsets, nil
 }
 
-// call runs f in Run's goroutine, soon.
+// call runs f in Run's goroutine, soon and after what was asked before.
 func (c *Consumer) call(f func()) {
-	select {
-	case c.calls <- f:
-	default:
-		go func() { c.calls <- f }()
-	}
+	c.mu.Lock()
+	c.calls = append(c.calls, f)
+	c.mu.Unlock()
 	c.interrupt()
 }
 
@@ -357,6 +357,7 @@ func (c *Consumer) seek(pos change.Positions, added []change.Partition, starts, 
 	c.mu.Unlock()
 	c.cl.SetOffsets(offsets)
 	c.active = true
+	c.failing, c.trouble = 0, nil
 	if !c.suspended {
 		c.cl.ResumeFetchTopics(c.o.Topics...)
 	}
@@ -483,6 +484,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 		}
 		c.handle(ctx, fetches)
 		c.cl.AllowRebalance()
+		c.pace(ctx, fetches)
 	}
 	c.runCalls()
 	return nil
@@ -497,30 +499,40 @@ func (c *Consumer) close() {
 
 func (c *Consumer) runCalls() {
 	for {
-		select {
-		case f := <-c.calls:
-			f()
-		default:
+		c.mu.Lock()
+		if len(c.calls) == 0 {
+			c.mu.Unlock()
 			return
 		}
+		f := c.calls[0]
+		c.calls = c.calls[1:]
+		c.mu.Unlock()
+		f()
 	}
 }
 
 // poll waits for records, a call, or the batch's deadline.
 func (c *Consumer) poll(ctx context.Context) kgo.Fetches {
-	pollCtx, cancel := context.WithCancel(ctx)
-	if at := c.col.Deadline(); c.active && !at.IsZero() {
-		pollCtx, cancel = context.WithDeadline(ctx, at)
-	}
+	ctx, cancel := c.untilCalled(ctx)
 	defer cancel()
+	return c.cl.PollRecords(ctx, maxPollRecords)
+}
+
+// untilCalled returns a context that ends with a call or at the batch's deadline.
+func (c *Consumer) untilCalled(ctx context.Context) (context.Context, context.CancelFunc) {
+	var cancel context.CancelFunc
+	if at := c.col.Deadline(); c.active && !at.IsZero() {
+		ctx, cancel = context.WithDeadline(ctx, at)
+	} else {
+		ctx, cancel = context.WithCancel(ctx)
+	}
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.wake = cancel
-	waiting := len(c.calls) > 0
-	c.mu.Unlock()
-	if waiting {
+	if len(c.calls) > 0 {
 		cancel()
 	}
-	return c.cl.PollRecords(pollCtx, maxPollRecords)
+	return ctx, cancel
 }
 
 // maxPollRecords bounds the work between two looks at limits and calls.

@@ -79,7 +79,7 @@ func TestConsumer_PositionsOutsideOfTheLogHalt(t *testing.T) {
 	require.Equal(t, []string{"0@3"}, take(t, r.sink.batches).records)
 }
 
-func TestConsumer_ATopicThatIsCreatedAgainHaltsAfterWhatWasRead(t *testing.T) {
+func TestFault_E10_ATopicThatIsCreatedAgainHaltsAfterWhatWasRead(t *testing.T) {
 	c := newCluster(t, 1)
 	produce(t, c, 0, "a", "b")
 	seen := make(chan int64, 10)
@@ -91,7 +91,9 @@ func TestConsumer_ATopicThatIsCreatedAgainHaltsAfterWhatWasRead(t *testing.T) {
 	b := take(t, r.sink.batches)
 	require.Equal(t, "revoke", b.reason)
 	require.Equal(t, []string{"0@0", "0@1"}, b.records)
-	require.Contains(t, []string{"K-RECREATED", "K-NO-TOPIC"}, take(t, r.halts).problem.Code)
+	require.Equal(t, "K-NO-TOPIC", take(t, r.halts).problem.Code, "the next Resume finds out what it is")
+	_, err := r.c.Resume(testContext(t), at(2), map[string]string{topic: "the old one"}, "")
+	requireProblem(t, err, "K-RECREATED")
 }
 
 func TestConsumer_ANewPartitionWaitsForTheEndsOfTheOldOnes(t *testing.T) {

@@ -250,12 +250,12 @@ func TestConsumer_FetchErrorsAreJudged(t *testing.T) {
 	}{
 		{&kgo.ErrDataLoss{Topic: topic, ConsumedTo: 9, ResetTo: 4}, "K-TRUNCATED"},
 		{kerr.OffsetOutOfRange, "K-GAP"},
-		{kerr.UnknownTopicID, "K-RECREATED"},
+		{kerr.UnknownTopicID, ""}, // not at once
 		{kerr.CorruptMessage, "K-CORRUPT"},
 		{kerr.NotLeaderForPartition, ""},
 		{context.Canceled, ""},
 	} {
-		p := r.c.fetchProblem(kgo.NewErrFetch(f.err))
+		p := r.c.judge(kgo.NewErrFetch(f.err)).stop
 		if f.code == "" {
 			require.Nil(t, p)
 			continue

@@ -49,6 +49,8 @@ type bubble struct {
 	ports   int
 	members []*member
 	want    *ledger
+
+	controller int32 // of the brokers; it does not move
 }
 
 const (
@@ -75,6 +77,9 @@ func inBubble(t *testing.T, more string, f func(b *bubble), opts ...kfake.Opt) {
 		require.NoError(t, err)
 		defer b.close()
 		b.create()
+		cl := b.client()
+		b.controller = int32(must(kadm.NewClient(cl).BrokerMetadata(context.Background())).Controller)
+		cl.Close()
 		f(b)
 	})
 }
@@ -248,6 +253,12 @@ func (b *bubble) eventually(limit time.Duration, what string, ok func() bool) {
 // story is what the members logged, for a failure.
 func (b *bubble) story() string {
 	var out strings.Builder
+	if g := b.brokers.GroupInfo("applier.p"); g != nil {
+		fmt.Fprintf(&out, "group: %s, generation %d\n", g.State, g.Epoch)
+		for _, m := range g.Members {
+			fmt.Fprintf(&out, "  %s has %v\n", m.MemberID, m.Assignment)
+		}
+	}
 	for i, m := range b.members {
 		fmt.Fprintf(&out, "--- member %d\n%s", i, m.log)
 	}
@@ -407,14 +418,22 @@ func (b *bubble) holds(limit time.Duration) {
 	require.Equal(b.t, b.want.texts(), b.rows(), "%s", b.story())
 }
 
-// grow adds partitions to the topic.
+// grow adds partitions to the topic; the controller may be away for a moment.
 func (b *bubble) grow(to int) {
 	b.t.Helper()
 	cl := b.client()
 	defer cl.Close()
-	r, err := kadm.NewClient(cl).UpdatePartitions(context.Background(), to, topic)
-	require.NoError(b.t, err)
-	require.NoError(b.t, r.Error())
+	b.eventually(time.Minute, "more partitions", func() bool {
+		r, err := kadm.NewClient(cl).UpdatePartitions(context.Background(), to, topic)
+		return err == nil && r.Error() == nil
+	})
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }
 
 var errLine = errors.New("the line is dead")

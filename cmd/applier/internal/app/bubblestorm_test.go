@@ -105,6 +105,8 @@ func (s *storm) step() {
 		s.faults = append(s.faults, b.brokers.Fault(s.fault()))
 	case n < 74:
 		m.store.Add(s.storeFault())
+	case n < 76:
+		s.zombie(m)
 	case n < 79:
 		s.lose(m)
 	case n < 83:
@@ -155,6 +157,9 @@ func (s *storm) broker() {
 		return
 	}
 	id := s.rng.Int32N(bubbleBrokers)
+	if id == s.b.controller {
+		return // nobody would take its place here
+	}
 	require.NoError(s.b.t, s.b.brokers.RemoveNode(id))
 	s.removed = append(s.removed, id)
 }
@@ -212,6 +217,24 @@ func (s *storm) lose(m *member) {
 	if s.rng.IntN(2) == 0 {
 		m.link.repair()
 	}
+}
+
+// zombie lets a member lose sight of the brokers while it is slow over a commit:
+// somebody else may have the table when it goes on.
+func (s *storm) zombie(m *member) {
+	slow := objstore.Rule{Op: "put_all", Nth: 1, Delay: time.Duration(8+s.rng.IntN(15)) * time.Second}
+	if s.rng.IntN(2) == 0 {
+		slow.Op = "put_if_absent"
+	}
+	m.store.Add(slow)
+	s.b.put(s.b.want.some(s.rng, 5, s.partitions)...)
+	time.Sleep(time.Second)
+	m.link.silence()
+	if s.alive() < 2 {
+		s.b.join()
+	}
+	time.Sleep(time.Duration(8+s.rng.IntN(15)) * time.Second)
+	m.link.repair()
 }
 
 // hog takes the member's memory.
