@@ -186,9 +186,10 @@ func TestAdmin_LagsAndRetention(t *testing.T) {
 
 	_, err = kadm.NewClient(p).AlterTopicConfigs(ctx, []kadm.AlterConfig{{Name: "retention.ms", Value: kadm.StringPtr("60000")}}, topic)
 	require.NoError(t, err)
-	retention, err := a.Retention(ctx, []string{topic})
+	settings, err := a.Settings(ctx, []string{topic})
 	require.NoError(t, err)
-	require.Equal(t, map[string]time.Duration{topic: time.Minute}, retention)
+	require.Equal(t, time.Minute, settings[topic].Retention)
+	require.False(t, settings[topic].Compacted)
 }
 
 func TestSample_ReadsUntilEnoughOrQuiet(t *testing.T) {

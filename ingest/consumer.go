@@ -82,7 +82,6 @@ type Metrics struct {
 	Dropped  func(reason string)                            // a record that was given up
 	Held     func(partitions int)                           // new partitions that wait
 	Head     func(p change.Partition, offset, millis int64) // first record of a fetch
-	Letter   func(class string)                             // a dead letter
 	Paused   func(reason string, d time.Duration)           // backpressure
 	Buffered func(bytes int64)                              // held by the Kafka client
 	Fetched  func(p change.Partition, high, stable int64)   // watermarks of a fetch
@@ -126,16 +125,18 @@ type Consumer struct {
 	running chan struct{}
 
 	mu       sync.Mutex
-	calls    []func()           // what Run's goroutine is to do, in order
-	wake     context.CancelFunc // ends a poll or a pause that waits
-	abandon  context.CancelFunc // ends a hand-over that waits; nil without one
-	diverted bool               // what is read now is in vain; until the next seek
+	calls    []func()                   // what Run's goroutine is to do, in order
+	wake     context.CancelFunc         // ends a poll or a pause that waits
+	abandon  context.CancelFunc         // ends a hand-over that waits; nil without one
+	diverted bool                       // what is read now is in vain; until the next seek
+	advisory map[change.Partition]int64 // what the group had committed at the last assignment
 	assigned map[change.Partition]bool
 
 	generation atomic.Uint64
 	refused    map[change.Partition]refusal // guarded by mu; records that the table refused
 
 	// The rest belongs to the goroutine of Run.
+	compared   bool // the group's offsets were found to differ, and it was said
 	active     bool // positions are set and nothing is wrong
 	suspended  bool // by an operator
 	partitions []change.Partition
@@ -241,12 +242,34 @@ func (c *Consumer) onRevoked(_ context.Context, _ *kgo.Client, gone map[string][
 // paused until Resume sets the table's. Offset 0 only keeps the client from
 // asking the broker for a reset.
 func (c *Consumer) adjust(_ context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
-	for _, parts := range offsets {
-		for p := range parts {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.advisory = map[change.Partition]int64{}
+	for topic, parts := range offsets {
+		for p, o := range parts {
+			if at := o.EpochOffset().Offset; at >= 0 {
+				c.advisory[change.Partition{Topic: topic, Partition: p}] = at
+			}
 			parts[p] = kgo.NewOffset().At(0)
 		}
 	}
 	return offsets, nil
+}
+
+// compare says, once, that the group's offsets are not where the table stands:
+// somebody may have moved them and wait for an effect.
+func (c *Consumer) compare(pos change.Positions) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range pos.Sorted() {
+		at, known := c.advisory[p]
+		if !known || at == pos[p].Next || c.compared {
+			continue
+		}
+		c.compared = true
+		c.o.Log.Warn("the group's offsets are not those of the table, and are ignored: the table decides; to move it, use applier offsets set",
+			"partition", p.String(), "group", at, "table", pos[p].Next)
+	}
 }
 
 // call runs f in Run's goroutine, soon and after what was asked before.
@@ -350,6 +373,7 @@ func (c *Consumer) seek(pos change.Positions, added []change.Partition, starts, 
 			set(p, kgo.EpochOffset{Epoch: -1, Offset: starts[p]})
 		}
 	}
+	c.compare(pos)
 	c.hold(pos, added, starts, ends)
 	c.col.Reset(pos, c.partitions, generation)
 	c.mu.Lock()

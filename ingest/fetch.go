@@ -185,9 +185,6 @@ func (c *Consumer) refuse(ctx context.Context, err error) bool {
 	case OnErrorDeadLetter:
 		c.o.Letters.Send(ctx, &c.rec, row)
 		c.col.Count(CountDeadLetter)
-		if m := c.o.Metrics.Letter; m != nil {
-			m(string(row.Class))
-		}
 		return true
 	}
 	// What came before the record is committed first, so that a restart stands

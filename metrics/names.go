@@ -144,6 +144,10 @@ func ingestTable() []Desc {
 			"Records behind the last stable offset: they wait for an open transaction of their producer.",
 		},
 		{
+			"ingest", "applier_source_alarms", Gauge, "partitions", perPipeline(Label{Name: "code"}),
+			"Partitions with an alarm, by code; the pipeline goes on, docs/operations.md has each code's remedy.",
+		},
+		{
 			"ingest", "applier_source_retention_headroom_seconds", Gauge, "seconds", perPartition(),
 			"Time until retention removes records that are not yet in the table.",
 		},

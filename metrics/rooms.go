@@ -36,6 +36,7 @@ type Ingest struct {
 	LagRecords         *prometheus.GaugeVec // topic, partition
 	LagSeconds         *prometheus.GaugeVec // topic, partition
 	LSOLagRecords      *prometheus.GaugeVec // topic, partition
+	Alarms             *prometheus.GaugeVec // code
 	RetentionHeadroom  *prometheus.GaugeVec // topic, partition
 	PartitionsAssigned *prometheus.GaugeVec
 	PartitionsHeldBack *prometheus.GaugeVec
@@ -57,6 +58,7 @@ func newIngest(b builder) *Ingest {
 		LagRecords:         b.gauge("applier_source_lag_records"),
 		LagSeconds:         b.gauge("applier_source_lag_seconds"),
 		LSOLagRecords:      b.gauge("applier_source_lso_lag_records"),
+		Alarms:             b.gauge("applier_source_alarms"),
 		RetentionHeadroom:  b.gauge("applier_source_retention_headroom_seconds"),
 		PartitionsAssigned: b.gauge("applier_source_partitions_assigned"),
 		PartitionsHeldBack: b.gauge("applier_source_partitions_held_back"),

@@ -90,6 +90,9 @@ func statusCommand() *cobra.Command {
 			if p.Halt != nil {
 				fmt.Fprintf(out, "    %s: %s\n    %s\n", p.Halt.Code, p.Halt.Message, p.Halt.Remedy)
 			}
+			for _, a := range p.Alarms {
+				fmt.Fprintf(out, "    %s: %s\n    %s\n", a.Code, a.Message, a.Remedy)
+			}
 			if p.LastError != "" {
 				fmt.Fprintf(out, "    %s\n", p.LastError)
 			}

@@ -104,7 +104,7 @@ func (p *pipeline) lag(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	retention, _ := p.consumer.Admin().Retention(ctx, topics)
+	settings, _ := p.consumer.Admin().Settings(ctx, topics)
 	pos := p.applier.Status().Positions
 	m := p.app.metrics.Ingest
 	now := time.Now()
@@ -124,9 +124,15 @@ func (p *pipeline) lag(ctx context.Context) {
 		m.LagRecords.WithLabelValues(labels...).Set(float64(n))
 		m.LagSeconds.WithLabelValues(labels...).Set(p.ages.age(part, at.Next, max(l.Stable-at.Next, 0), now).Seconds())
 		m.LSOLagRecords.WithLabelValues(labels...).Set(float64(l.End - l.Stable))
-		if r, ok := retention[part.Topic]; ok && r >= 0 {
-			m.RetentionHeadroom.WithLabelValues(labels...).Set(p.headroom(r, n, last).Seconds())
+		if s, ok := settings[part.Topic]; ok && s.Retention >= 0 {
+			m.RetentionHeadroom.WithLabelValues(labels...).Set(p.headroom(s.Retention, n, last).Seconds())
 		}
+	}
+	p.watchTransactions(ctx, pos, lags, now)
+	p.watchTombstones(ctx, pos, settings)
+	_, count := p.alarms.list()
+	for _, code := range []merger.Code{merger.CodeOpenTxn, merger.CodeTombstones} {
+		m.Alarms.WithLabelValues(p.name, p.target, string(code)).Set(float64(count[code]))
 	}
 	m.PartitionsAssigned.WithLabelValues(p.name, p.target).Set(float64(len(lags)))
 	p.fresh(behind == 0, now)
