@@ -265,6 +265,16 @@ func (b *bubble) story() string {
 	return out.String()
 }
 
+// remove takes a broker away. kfake only closes the door; its connections end too.
+func (b *bubble) remove(id int32) {
+	b.t.Helper()
+	require.NoError(b.t, b.brokers.RemoveNode(id))
+	for _, m := range b.members {
+		m.link.hangUp(fmt.Sprintf("localhost:%d", firstPort+int(id)))
+		m.link.hangUp(b.addrs[id])
+	}
+}
+
 // client is one of the brokers; it lives as long as the bubble's body.
 func (b *bubble) client(opts ...kgo.Opt) *kgo.Client {
 	cl, err := kgo.NewClient(append([]kgo.Opt{

@@ -52,7 +52,7 @@ func (l *link) dial(ctx context.Context, network, address string) (net.Conn, err
 	if err != nil {
 		return nil, err
 	}
-	w := &wire{Conn: c, l: l}
+	w := &wire{Conn: c, l: l, to: address}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.conns == nil {
@@ -87,6 +87,21 @@ func (l *link) set(dead, silent bool) {
 	}
 }
 
+// hangUp breaks the connections to one address, as a broker does that goes away.
+func (l *link) hangUp(address string) {
+	l.mu.Lock()
+	var conns []*wire
+	for w := range l.conns {
+		if w.to == address {
+			conns = append(conns, w)
+		}
+	}
+	l.mu.Unlock()
+	for _, w := range conns {
+		_ = w.Close()
+	}
+}
+
 func (l *link) isSilent() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -96,7 +111,8 @@ func (l *link) isSilent() bool {
 // wire is one connection of a link.
 type wire struct {
 	net.Conn
-	l *link
+	l  *link
+	to string
 }
 
 func (w *wire) Read(b []byte) (int, error) {
