@@ -128,6 +128,8 @@ type Consumer struct {
 	calls    []func()                   // what Run's goroutine is to do, in order
 	wake     context.CancelFunc         // ends a poll or a pause that waits
 	abandon  context.CancelFunc         // ends a hand-over that waits; nil without one
+	suspect  bool                       // reading ended with an error that may pass by itself
+	trial    chan Problem               // where a Resume on trial hears of the next one; nil without
 	diverted bool                       // what is read now is in vain; until the next seek
 	advisory map[change.Partition]int64 // what the group had committed at the last assignment
 	assigned map[change.Partition]bool
@@ -314,6 +316,8 @@ func (c *Consumer) Resume(ctx context.Context, pos change.Positions, ids map[str
 	if missing := c.missing(pos, added); missing != nil {
 		return 0, missing
 	}
+	trial, end := c.onTrial()
+	defer end()
 	done := make(chan struct{})
 	generation := c.generation.Add(1)
 	c.elsewhere()
@@ -326,9 +330,42 @@ func (c *Consumer) Resume(ctx context.Context, pos change.Positions, ids map[str
 	})
 	select {
 	case <-done:
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	if trial == nil {
+		return generation, nil
+	}
+	select {
+	case p := <-trial:
+		return 0, &p
+	case <-time.After(trialTime):
+		c.mu.Lock()
+		c.suspect = false
+		c.mu.Unlock()
 		return generation, nil
 	case <-ctx.Done():
 		return 0, ctx.Err()
+	}
+}
+
+// trialTime is how long reading must go well before it counts as well again.
+const trialTime = 2 * time.Second
+
+// onTrial has the next problem answer the Resume under way, if the last one may
+// not have passed: else the pipeline would look well between two halts, and
+// would try again without a growing pause.
+func (c *Consumer) onTrial() (<-chan Problem, func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.suspect {
+		return nil, func() {}
+	}
+	c.trial = make(chan Problem, 1)
+	return c.trial, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.trial = nil
 	}
 }
 
@@ -518,8 +555,16 @@ func (c *Consumer) close() {
 	// Leaving needs the callbacks, which need the owner; the caller stops the
 	// owner after Run returned.
 	c.cl.AllowRebalance()
+	// Brokers that are silent must not keep a program from ending: they will give
+	// the member up by themselves.
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+	defer cancel()
+	_ = c.cl.LeaveGroupContext(ctx)
 	c.cl.CloseAllowingRebalance()
 }
+
+// leaveTimeout bounds the goodbye to the group.
+const leaveTimeout = 5 * time.Second
 
 func (c *Consumer) runCalls() {
 	for {
@@ -681,6 +726,14 @@ func (c *Consumer) stopWith(p Problem) {
 	}
 	c.active = false
 	c.cl.PauseFetchTopics(c.o.Topics...)
+	c.mu.Lock()
+	trial := c.trial
+	c.trial = nil
+	c.mu.Unlock()
+	if trial != nil {
+		trial <- p
+		return
+	}
 	c.owner.Halted(p, c.generation.Load())
 }
 

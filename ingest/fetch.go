@@ -51,7 +51,10 @@ func (c *Consumer) handle(ctx context.Context, fetches kgo.Fetches) {
 		c.release()
 		return
 	}
-	if err := c.flush(ctx, "revoke"); err == nil {
+	if err := c.flush(ctx, "revoke"); err == nil && c.active {
+		c.mu.Lock()
+		c.suspect = len(v.void) == 0 // a position that is lost stays lost
+		c.mu.Unlock()
 		c.stopWith(*v.stop)
 	}
 }

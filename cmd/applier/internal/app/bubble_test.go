@@ -46,11 +46,15 @@ type bubble struct {
 	state   string // folder
 	more    string // lines of the pipeline's block
 	sasl    string // kafka.sasl of the configuration, if not empty
+	top     string // more lines at its top
 	ports   int
 	members []*member
 	want    *ledger
 
 	controller int32 // of the brokers; it does not move
+	cluster    string
+	topicID    [16]byte
+	leader     int32 // of partition 0 at the beginning
 }
 
 const (
@@ -78,7 +82,9 @@ func inBubble(t *testing.T, more string, f func(b *bubble), opts ...kfake.Opt) {
 		defer b.close()
 		b.create()
 		cl := b.client()
-		b.controller = int32(must(kadm.NewClient(cl).BrokerMetadata(context.Background())).Controller)
+		md := must(kadm.NewClient(cl).BrokerMetadata(context.Background()))
+		b.controller, b.cluster = md.Controller, md.Cluster
+		b.topicID, b.leader = b.brokers.TopicInfo(topic).TopicID, b.brokers.LeaderFor(topic, 0)
 		cl.Close()
 		f(b)
 	})
@@ -121,11 +127,11 @@ kafka: { brokers: ["%s"], session_timeout: %s%s }
 warehouse: %q
 state_dir: %q
 server: { listen: "127.0.0.1:%d", admin: { listen: "127.0.0.1:%d" } }
-pipelines:
+%spipelines:
   p:
     source: { topic: shop.orders, format: json }
     target: shop.orders
-%s`, strings.Join(b.addrs, `", "`), sessionOf, sasl, filepath.Join(dir, "warehouse"), filepath.Join(dir, "state"), b.ports, b.ports+1, b.more)
+%s`, strings.Join(b.addrs, `", "`), sessionOf, sasl, filepath.Join(dir, "warehouse"), filepath.Join(dir, "state"), b.ports, b.ports+1, b.top, b.more)
 	cfg, err := config.Parse(filepath.Join(dir, "applier.yml"), []byte(text), os.LookupEnv)
 	require.NoError(b.t, err)
 	return cfg
@@ -280,6 +286,7 @@ func (b *bubble) client(opts ...kgo.Opt) *kgo.Client {
 	cl, err := kgo.NewClient(append([]kgo.Opt{
 		kgo.SeedBrokers(b.addrs...), kgo.Dialer(b.network.DialContext), kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.DefaultProduceTopic(topic), kgo.MetadataMinAge(10 * time.Millisecond), kgo.ProducerBatchCompression(kgo.NoCompression()),
+		kgo.ProducerBatchMaxBytes(90 << 20),
 	}, opts...)...)
 	require.NoError(b.t, err)
 	return cl
@@ -426,6 +433,18 @@ func (b *bubble) holds(limit time.Duration) {
 	b.t.Helper()
 	b.caughtUp(limit)
 	require.Equal(b.t, b.want.texts(), b.rows(), "%s", b.story())
+}
+
+// commitGroup sets an offset of the group, as a tool does.
+func (b *bubble) commitGroup(partition int32, at int64) {
+	b.t.Helper()
+	cl := b.client()
+	defer cl.Close()
+	o := kadm.Offsets{}
+	o.Add(kadm.Offset{Topic: topic, Partition: partition, At: at, LeaderEpoch: -1})
+	r, err := kadm.NewClient(cl).CommitOffsets(context.Background(), "applier.p", o)
+	require.NoError(b.t, err)
+	require.NoError(b.t, r.Error())
 }
 
 // grow adds partitions to the topic; the controller may be away for a moment.

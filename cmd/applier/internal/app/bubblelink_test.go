@@ -26,7 +26,8 @@ type link struct {
 	dead   bool
 	silent bool
 	conns  map[*wire]bool
-	dials  int
+	alter  func([]byte) bool        // may change what arrives
+	slow   map[string]time.Duration // before anything arrives from an address
 }
 
 // dialTimeout is that of the client's own dialer.
@@ -35,7 +36,6 @@ const dialTimeout = 10 * time.Second
 func (l *link) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	l.mu.Lock()
 	dead, silent := l.dead, l.silent
-	l.dials++
 	l.mu.Unlock()
 	switch {
 	case dead:
@@ -102,6 +102,26 @@ func (l *link) hangUp(address string) {
 	}
 }
 
+// delay has everything from an address arrive late from now on.
+func (l *link) delay(address string, by time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.slow = map[string]time.Duration{address: by}
+}
+
+func (l *link) delayOf(address string) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.slow[address]
+}
+
+// change has f see, and alter, what arrives from now on; nil ends it.
+func (l *link) change(f func([]byte) bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.alter = f
+}
+
 func (l *link) isSilent() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -118,7 +138,13 @@ type wire struct {
 func (w *wire) Read(b []byte) (int, error) {
 	for {
 		n, err := w.Conn.Read(b)
+		time.Sleep(w.l.delayOf(w.to))
 		if err != nil || !w.l.isSilent() {
+			w.l.mu.Lock()
+			if w.l.alter != nil {
+				w.l.alter(b[:n])
+			}
+			w.l.mu.Unlock()
 			return n, err
 		}
 	}
