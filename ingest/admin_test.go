@@ -226,7 +226,7 @@ func TestClientOptions_SASL(t *testing.T) {
 	c := newCluster(t, 1, kfake.EnableSASL(), kfake.Superuser("SCRAM-SHA-256", "u", "p"), kfake.Superuser("PLAIN", "u", "p"), kfake.Superuser("SCRAM-SHA-512", "u", "p"))
 	for _, mechanism := range []string{"plain", "scram-sha-256", "scram-sha-512"} {
 		o := options(c)
-		o.SASL = SASL{mechanism, "u", "p"}
+		o.SASL = SASL{mechanism, "u", func() string { return "p" }}
 		_, err := NewAdmin(newTestClient(t, o)).Describe(testContext(t), []string{topic})
 		require.NoError(t, err, mechanism)
 	}

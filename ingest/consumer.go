@@ -120,6 +120,8 @@ type Consumer struct {
 	dec   decode.Decoder
 	col   Collector
 	owner Owner
+	// disconnect ends every request of the client.
+	disconnect context.CancelFunc
 	// running is closed by Run. The client joins the group as soon as it is made;
 	// what it says about the group waits until everybody is there to hear it.
 	running chan struct{}
@@ -172,6 +174,9 @@ func NewConsumer(o Options, dec decode.Decoder, col Collector, owner Owner) (*Co
 		kgo.FetchMaxBytes(o.FetchBytes),
 		kgo.FetchMaxPartitionBytes(o.FetchBytes / 4),
 		kgo.FetchMaxWait(time.Second),
+		// A new leader is looked for every second; fenced fetches are repeated
+		// without a pause until it is found.
+		kgo.MetadataMinAge(time.Second),
 		kgo.OnPartitionsAssigned(c.onAssigned),
 		kgo.OnPartitionsRevoked(c.onRevoked),
 		kgo.OnPartitionsLost(c.onRevoked),
@@ -181,11 +186,13 @@ func NewConsumer(o Options, dec decode.Decoder, col Collector, owner Owner) (*Co
 	if o.SessionTimeout > 0 {
 		opts = append(opts, kgo.SessionTimeout(o.SessionTimeout), kgo.HeartbeatInterval(o.SessionTimeout/10))
 	}
-	cl, err := NewClient(o.Client, opts...)
+	ctx, disconnect := context.WithCancel(context.Background())
+	cl, err := NewClient(o.Client, append(opts, kgo.WithContext(ctx))...)
 	if err != nil {
+		disconnect()
 		return nil, err
 	}
-	c.cl = cl
+	c.cl, c.disconnect = cl, disconnect
 	c.admin = NewAdmin(cl)
 	// Nothing is fetched before the table said from where.
 	cl.PauseFetchTopics(o.Topics...)
@@ -557,10 +564,9 @@ func (c *Consumer) close() {
 	c.cl.AllowRebalance()
 	// Brokers that are silent must not keep a program from ending: they will give
 	// the member up by themselves.
-	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
-	defer cancel()
-	_ = c.cl.LeaveGroupContext(ctx)
+	defer time.AfterFunc(leaveTimeout, c.disconnect).Stop()
 	c.cl.CloseAllowingRebalance()
+	c.disconnect()
 }
 
 // leaveTimeout bounds the goodbye to the group.

@@ -97,6 +97,7 @@ func (b *bubble) close() {
 		m.drain()
 	}
 	b.brokers.Close()
+	time.Sleep(time.Minute) // what is on its way arrives; what stays behind then is left for good
 }
 
 // create makes the pipeline's table.

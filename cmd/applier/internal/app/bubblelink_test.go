@@ -135,10 +135,14 @@ type wire struct {
 	to string
 }
 
+// latency of whatever arrives. Without it a client that asks again at once would
+// keep the bubble's clock from moving.
+const latency = time.Millisecond
+
 func (w *wire) Read(b []byte) (int, error) {
 	for {
 		n, err := w.Conn.Read(b)
-		time.Sleep(w.l.delayOf(w.to))
+		time.Sleep(latency + w.l.delayOf(w.to))
 		if err != nil || !w.l.isSilent() {
 			w.l.mu.Lock()
 			if w.l.alter != nil {

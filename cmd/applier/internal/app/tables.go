@@ -172,7 +172,7 @@ func kafkaOptions(cfg *config.Config, log *slog.Logger) (ingest.ClientOptions, e
 		o.TLS = tls
 	}
 	if s := cfg.Kafka.SASL; s != nil {
-		o.SASL = ingest.SASL{Mechanism: s.Mechanism, Username: s.Username, Password: s.Password.Reveal()}
+		o.SASL = ingest.SASL{Mechanism: s.Mechanism, Username: s.Username, Password: s.Password.Reload}
 	}
 	return o, nil
 }
