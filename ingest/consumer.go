@@ -220,11 +220,14 @@ func (c *Consumer) onAssigned(ctx context.Context, _ *kgo.Client, added map[stri
 	any := len(c.assigned) > 0
 	c.mu.Unlock()
 	c.cl.PauseFetchTopics(c.o.Topics...)
-	if any {
-		c.elsewhere()
-		c.call(func() { c.active = false })
-		c.owner.Assigned()
+	c.call(func() { c.forget(change.Partition{}) }) // the group answered
+	if !any {
+		c.owner.Revoked() // somebody else has the table: standing by is well
+		return
 	}
+	c.elsewhere()
+	c.call(func() { c.active = false })
+	c.owner.Assigned()
 }
 
 // onRevoked runs for revoked and lost partitions alike: the balancer moves all
@@ -716,10 +719,15 @@ func (c *Consumer) waitForMemory(ctx context.Context) error {
 	defer c.paused("memory", from)
 	timer := time.NewTimer(time.Second)
 	defer timer.Stop()
-	select {
-	case <-freed:
-	case <-timer.C: // progress even if nobody else ever frees anything
-	case <-ctx.Done():
+	for full { // something freed, such as by the batch just committed, need not be enough
+		select {
+		case <-freed:
+		case <-timer.C: // progress even if nobody else ever frees anything
+			return nil
+		case <-ctx.Done():
+			return nil
+		}
+		freed, full = c.col.Full()
 	}
 	return nil
 }

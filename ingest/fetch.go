@@ -33,6 +33,7 @@ func commitDone(errs chan<- error) func(*kgo.Client, *kmsg.OffsetCommitRequest, 
 // an error of another partition, or before one of their own; then the errors.
 func (c *Consumer) handle(ctx context.Context, fetches kgo.Fetches) {
 	if !c.active {
+		c.groupTrouble(fetches)
 		return // read before the table said from where: it is read again
 	}
 	v := c.judge(fetches)

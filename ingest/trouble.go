@@ -18,6 +18,8 @@ const (
 	// noTopicGrace: a broker that has just started, or lost a leadership, does not
 	// know a topic for a moment.
 	noTopicGrace = 10 * time.Second
+	// noGroupGrace: a coordinator moves, brokers restart.
+	noGroupGrace = 30 * time.Second
 	// unreadableTries: a batch that cannot be read is fetched again, for it may
 	// have been damaged on its way, or another replica may lead soon.
 	unreadableTries = 3
@@ -81,6 +83,25 @@ func (c *Consumer) judge(fetches kgo.Fetches) verdict {
 	return v
 }
 
+// groupTrouble tells the owner of a group that cannot be joined: whoever stands by
+// for that reason is not well.
+func (c *Consumer) groupTrouble(fetches kgo.Fetches) {
+	var found *Problem
+	fetches.EachError(func(_ string, _ int32, err error) {
+		var session *kgo.ErrGroupSession
+		if !errors.As(err, &session) || passing(err) {
+			return
+		}
+		what := "joining group " + c.o.Group
+		if found = classify(err, what); found == nil && c.lasts(change.Partition{}, noGroupGrace) {
+			found = problem("K-UNAVAILABLE", "%s: not possible for %v: %v", what, noGroupGrace, session.Err)
+		}
+	})
+	if found != nil {
+		c.owner.Halted(*found, 0)
+	}
+}
+
 // passing: an error of the poll itself.
 func passing(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
@@ -109,6 +130,9 @@ func (c *Consumer) troubleOf(p change.Partition, now time.Time, memory time.Dura
 	t.last = now
 	return t
 }
+
+// forget ends the trouble of a partition.
+func (c *Consumer) forget(p change.Partition) { delete(c.trouble, p) }
 
 // lasts tells whether a partition has been in trouble for a while.
 func (c *Consumer) lasts(p change.Partition, grace time.Duration) bool {

@@ -30,6 +30,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
 )
 
 // A bubble is a whole world in virtual time: brokers on a network in memory, a
@@ -47,6 +48,7 @@ type bubble struct {
 	more    string // lines of the pipeline's block
 	sasl    string // kafka.sasl of the configuration, if not empty
 	top     string // more lines at its top
+	login   scram.Auth
 	ports   int
 	members []*member
 	want    *ledger
@@ -66,9 +68,14 @@ const (
 // inBubble runs f in a world with a topic of two partitions. more are the
 // pipeline's lines besides source and target; opts are added to the brokers'.
 func inBubble(t *testing.T, more string, f func(b *bubble), opts ...kfake.Opt) {
+	inBubbleAs(t, more, scram.Auth{}, f, opts...)
+}
+
+// inBubbleAs is inBubble with brokers to which the test itself has to log in.
+func inBubbleAs(t *testing.T, more string, login scram.Auth, f func(b *bubble), opts ...kfake.Opt) {
 	state := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		b := &bubble{t: t, disk: objstore.NewMem(objstore.MemOptions{Now: time.Now}), state: state, more: more, ports: firstPort + 1000, want: newLedger()}
+		b := &bubble{t: t, disk: objstore.NewMem(objstore.MemOptions{Now: time.Now}), state: state, more: more, login: login, ports: firstPort + 1000, want: newLedger()}
 		ports := make([]int, bubbleBrokers)
 		for i := range ports {
 			ports[i] = firstPort + i
@@ -284,6 +291,9 @@ func (b *bubble) remove(id int32) {
 
 // client is one of the brokers; it lives as long as the bubble's body.
 func (b *bubble) client(opts ...kgo.Opt) *kgo.Client {
+	if b.login.User != "" {
+		opts = append(opts, kgo.SASL(b.login.AsSha256Mechanism()))
+	}
 	cl, err := kgo.NewClient(append([]kgo.Opt{
 		kgo.SeedBrokers(b.addrs...), kgo.Dialer(b.network.DialContext), kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.DefaultProduceTopic(topic), kgo.MetadataMinAge(10 * time.Millisecond), kgo.ProducerBatchCompression(kgo.NoCompression()),
