@@ -209,11 +209,8 @@ func (a *Admin) Check(ctx context.Context, topics []string, pos change.Positions
 		if _, answered := ends[p]; !answered {
 			return nil, unanswered(p)
 		}
-		if next < starts[p] {
-			return nil, problem("K-GAP", "%s: next offset %d was removed, the log starts at %d now (%d offsets are missing)", p, next, starts[p], starts[p]-next)
-		}
-		if next > ends[p] {
-			return nil, problem("K-TRUNCATED", "%s: next offset %d is behind the log's end %d", p, next, ends[p])
+		if p := rangeProblem(p, next, starts[p], ends[p]); p != nil {
+			return nil, p
 		}
 	}
 	if p, err := a.epochProblem(ctx, pos); p != nil || err != nil {
@@ -225,6 +222,17 @@ func (a *Admin) Check(ctx context.Context, topics []string, pos change.Positions
 		}
 	}
 	return added, nil
+}
+
+// rangeProblem compares a position with the log's start and end.
+func rangeProblem(p change.Partition, next, start, end int64) *Problem {
+	switch {
+	case next < start:
+		return problem("K-GAP", "%s: next offset %d was removed, the log starts at %d now (%d offsets are missing)", p, next, start, start-next)
+	case next > end:
+		return problem("K-TRUNCATED", "%s: next offset %d is behind the log's end %d", p, next, end)
+	}
+	return nil
 }
 
 // Brokers list a topic with too few partitions for a moment after a restart.

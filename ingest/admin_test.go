@@ -105,7 +105,7 @@ func TestAdmin_CheckComparesPositionsWithTheLog(t *testing.T) {
 	}
 }
 
-func TestAdmin_CheckSeesALogThatWasCutAndGrewAgain(t *testing.T) {
+func TestFault_E8_CheckSeesALogThatWasCutAndGrewAgain(t *testing.T) {
 	c := newCluster(t, 1)
 	produce(t, c, 0, "a", "b", "c")
 	a := newTestAdmin(t, c)

@@ -62,7 +62,7 @@ func TestConsumer_ResumeRefusesPartitionsOfAnotherMember(t *testing.T) {
 	r.c.mu.Unlock()
 }
 
-func TestConsumer_PositionsOutsideOfTheLogHalt(t *testing.T) {
+func TestFault_E6_PositionsOutsideOfTheLogHalt(t *testing.T) {
 	c := newCluster(t, 1)
 	produce(t, c, 0, "a", "b", "c", "d")
 	r := read(t, c, newSink(1), nil)
@@ -79,24 +79,7 @@ func TestConsumer_PositionsOutsideOfTheLogHalt(t *testing.T) {
 	require.Equal(t, []string{"0@3"}, take(t, r.sink.batches).records)
 }
 
-func TestFault_E10_ATopicThatIsCreatedAgainHaltsAfterWhatWasRead(t *testing.T) {
-	c := newCluster(t, 1)
-	produce(t, c, 0, "a", "b")
-	seen := make(chan int64, 10)
-	r := read(t, c, newSink(100), func(o *Options) { o.Metrics.Head = func(_ change.Partition, offset, _ int64) { seen <- offset } })
-	r.resume(at(0))
-	take(t, seen)
-	require.NoError(t, c.DeleteTopic(topic))
-	require.NoError(t, c.CreateTopic(topic, 1, nil))
-	b := take(t, r.sink.batches)
-	require.Equal(t, "revoke", b.reason)
-	require.Equal(t, []string{"0@0", "0@1"}, b.records)
-	require.Equal(t, "K-NO-TOPIC", take(t, r.halts).problem.Code, "the next Resume finds out what it is")
-	_, err := r.c.Resume(testContext(t), at(2), map[string]string{topic: "the old one"}, "")
-	requireProblem(t, err, "K-RECREATED")
-}
-
-func TestConsumer_ANewPartitionWaitsForTheEndsOfTheOldOnes(t *testing.T) {
+func TestFault_E12_ANewPartitionWaitsForTheEndsOfTheOldOnes(t *testing.T) {
 	c := newCluster(t, 2)
 	produce(t, c, 0, "a", "b", "c")
 	produce(t, c, 1, "x", "y", "z")
@@ -121,7 +104,7 @@ func TestConsumer_ANewPartitionIsReadAtOnceWhereNothingIsAhead(t *testing.T) {
 	require.Equal(t, []string{"1@0"}, take(t, r.sink.batches).records)
 }
 
-func TestConsumer_TransactionMarkersMoveThePositionOnly(t *testing.T) {
+func TestFault_E18_TransactionMarkersMoveThePositionOnly(t *testing.T) {
 	c := newCluster(t, 1)
 	ctx := testContext(t)
 	p := newTestClient(t, options(c), kgo.TransactionalID("x"), kgo.DefaultProduceTopic(topic))
@@ -144,7 +127,7 @@ func TestConsumer_TransactionMarkersMoveThePositionOnly(t *testing.T) {
 	require.Equal(t, []int64{3}, nexts(b.start))
 }
 
-func TestConsumer_AMarkerAtTheEndIsAppliedToo(t *testing.T) {
+func TestFault_E18_AMarkerAtTheEndIsAppliedToo(t *testing.T) {
 	c := newCluster(t, 1)
 	ctx := testContext(t)
 	p := newTestClient(t, options(c), kgo.TransactionalID("x"), kgo.DefaultProduceTopic(topic))

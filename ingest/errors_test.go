@@ -65,7 +65,7 @@ func TestConsumer_OnErrorSkipCountsAndGoesOn(t *testing.T) {
 	}
 }
 
-func TestConsumer_RecordsOverTheLimitAreRowErrors(t *testing.T) {
+func TestFault_E22_RecordsOverTheLimitAreRowErrors(t *testing.T) {
 	c := newCluster(t, 1)
 	produce(t, c, 0, "far too long")
 	r := read(t, c, newSink(1), func(o *Options) { o.MaxRecordBytes = 10 })

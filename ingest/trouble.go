@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -61,7 +62,7 @@ func (c *Consumer) judge(fetches kgo.Fetches) verdict {
 			stop(problem("K-TRUNCATED", "%s: applied up to offset %d, but the log was cut back to %d", p, loss.ConsumedTo, loss.ResetTo))
 		case errors.Is(err, kerr.OffsetOutOfRange):
 			v.void[p] = true
-			stop(problem("K-GAP", "%s: the position is outside of the log", p))
+			stop(c.outOfRange(p))
 		case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.InconsistentTopicID):
 			// Deleted, created again or not known yet: the next Resume asks and tells.
 			if c.lasts(p, noTopicGrace) {
@@ -82,6 +83,30 @@ func (c *Consumer) judge(fetches kgo.Fetches) verdict {
 	})
 	return v
 }
+
+// outOfRange finds out on which side of the log the position is.
+func (c *Consumer) outOfRange(p change.Partition) *Problem {
+	part := c.ordinalOf(p)
+	if part < 0 {
+		return problem("K-GAP", "%s: the position is outside of the log", p)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), listTimeout)
+	defer cancel()
+	at, _ := c.col.Position(part)
+	starts, err := c.admin.Starts(ctx, []string{p.Topic})
+	if err == nil {
+		var ends map[change.Partition]int64
+		if ends, err = c.admin.Ends(ctx, []string{p.Topic}); err == nil {
+			if found := rangeProblem(p, at.Next, starts[p], ends[p]); found != nil {
+				return found
+			}
+		}
+	}
+	return problem("K-UNAVAILABLE", "%s: the log does not have offset %d, but %v", p, at.Next, cmp.Or(err, errors.New("it lists it")))
+}
+
+// listTimeout bounds a question between two polls.
+const listTimeout = 5 * time.Second
 
 // groupTrouble tells the owner of a group that cannot be joined: whoever stands by
 // for that reason is not well.

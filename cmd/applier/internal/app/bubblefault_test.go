@@ -175,6 +175,21 @@ func TestFault_E10_ATopicThatIsCreatedAgainHalts(t *testing.T) {
 	})
 }
 
+// TestFault_E10_WhatWasReadOfATopicIsAppliedBeforeTheHalt: a batch is open when the
+// topic goes.
+func TestFault_E10_WhatWasReadOfATopicIsAppliedBeforeTheHalt(t *testing.T) {
+	inBubble(t, "    key: [id]\n    batch: { interval: 10m, idle_flush: 10m }\n", func(b *bubble) {
+		m := b.join()
+		b.put(keyed{0, 1, "a"}, keyed{1, 2, "b"})
+		time.Sleep(5 * time.Second)
+		require.Empty(t, b.rows(), "the batch is open")
+		require.NoError(t, b.brokers.DeleteTopic(topic))
+		require.NoError(t, b.brokers.CreateTopic(topic, 2, nil))
+		b.eventually(time.Minute, "the halt", func() bool { return m.code() == merger.CodeRecreated })
+		require.Equal(t, b.want.texts(), b.rows())
+	})
+}
+
 func TestFault_E11_ATopicThatWasCreatedAgainWhileNobodyLookedHalts(t *testing.T) {
 	inBubble(t, mirror, func(b *bubble) {
 		b.join()
