@@ -5,6 +5,7 @@
 GO       ?= go
 CACHE    ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/applier
 SEEDS    ?= 200
+BUBBLES  ?= 300
 CYCLES   ?= 25
 FUZZTIME ?= 1s
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -14,11 +15,11 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOFUMPT     := mvdan.cc/gofumpt@v0.12.0
 
 # Build tags of this tree; lint looks at it with and without them.
-TAGS := itest itestfull failpoints
+TAGS := itest itestfull failpoints synctests
 
 export APPLIER_CACHE ?= $(CACHE)
 
-.PHONY: help build run test itest itest-setup itest-full sim crash bench bench-peers lint fmt fuzz-smoke gen
+.PHONY: help build run test itest itest-setup itest-full sim sim-daemon crash bench bench-peers lint fmt fuzz-smoke gen
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -32,6 +33,7 @@ run: build ## the demo: embedded broker, local table, nothing but Go; CONFIG=my.
 test: ## everything that needs nothing but Go, with the race detector
 	$(GO) vet ./...
 	$(GO) test -race -shuffle=on -timeout 20m ./...
+	$(GO) test -tags synctests -timeout 10m -run 'Bubble|Fault' ./cmd/applier/internal/app
 
 itest-setup: ## fetch the real parts (Kafka, Paimon's Java core, Flink, pypaimon, paimon-rust)
 	./itest/fetch.sh >/dev/null
@@ -45,6 +47,9 @@ itest-full: itest-setup ## interop tests, long ones included, and the long runs 
 
 sim: ## the seeded simulation of the commit loop: SEEDS=200
 	$(GO) test -count=1 -timeout 24h ./merger -run TestSimulation -seeds $(SEEDS)
+
+sim-daemon: ## random schedules of the whole program in virtual time: BUBBLES=300
+	$(GO) test -count=1 -tags synctests -timeout 24h ./cmd/applier/internal/app -run TestBubble -bubbles $(BUBBLES)
 
 crash: itest-setup ## kill -9 cycles on the real binary with real Kafka: CYCLES=25
 	APPLIER_CYCLES=$(CYCLES) $(GO) test -count=1 -tags itest -timeout 24h ./itest -run 'Crash'

@@ -243,3 +243,20 @@ func TestConsumer_FirstPositionsComeFromTheConfiguredStart(t *testing.T) {
 	require.NotEmpty(t, cluster.ID)
 	require.NotNil(t, r.c.Admin())
 }
+
+func TestConsumer_CallsKeepTheirOrder(t *testing.T) {
+	c := newCluster(t, 1)
+	r := read(t, c, newSink(1), nil)
+	const n = 1000
+	got := make(chan int, n)
+	hold := make(chan struct{})
+	r.c.call(func() { <-hold })
+	for i := range n { // more than any buffer
+		r.c.call(func() { got <- i })
+	}
+	close(hold)
+	r.settled()
+	for i := range n {
+		require.Equal(t, i, take(t, got))
+	}
+}
