@@ -126,9 +126,10 @@ func TestFault_E2_ThreeBrokersInTroubleWhileAForeignWriterWorks(t *testing.T) {
 	_, err := s.k.Admin(t).UpdatePartitions(t.Context(), 4, "t")
 	require.NoError(t, err)
 	harness.Until(t, patience, "the partitions", func() (bool, error) { return len(s.k.EndOffsets(t, "t")) == 4, nil })
+	grown := s.k.Client(t, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	for i := range 10 { // keys that were in no other partition
 		rec := put("t", 2+int32(i%2), row(500+i, "grown"))
-		require.NoError(t, plain.ProduceSync(t.Context(), rec).FirstErr())
+		require.NoError(t, grown.ProduceSync(t.Context(), rec).FirstErr())
 		s.m.apply(rec)
 	}
 	dead = killLeader(t, s.k, "t", 1) // the daemon looks at the topic again
@@ -145,7 +146,7 @@ func TestFault_E2_ThreeBrokersInTroubleWhileAForeignWriterWorks(t *testing.T) {
 	s.write(again, true, 2)
 	s.foreign()
 	s.r.must("offsets", "set", "p", "--to", "t/0=0", "--to", "t/1=0", "--to", "t/2=0", "--to", "t/3=0")
-	s.r.waitApplied(s.p)
+	s.r.waitRecovered(s.p)
 	harness.MustStop(t, s.p)
 	s.r.holds(s.m)
 }
@@ -218,7 +219,7 @@ func TestFault_E7_AnUncleanElectionHalts(t *testing.T) {
 	require.Error(t, p.WaitOutput(ctx, "no such text"))
 	j.r.waitHalt(p, "K-TRUNCATED")
 	j.r.must("offsets", "set", "p", "--to", "t/0=10")
-	j.r.waitApplied(p)
+	j.r.waitRecovered(p)
 	harness.MustStop(t, p)
 	j.holds()
 }

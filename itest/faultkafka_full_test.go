@@ -29,7 +29,7 @@ func TestFault_E8_ALogThatWasCutAndGrewAgainHalts(t *testing.T) {
 	s := j.r.waitHalt(p, "K-TRUNCATED")
 	require.Contains(t, s.Halt.Message, "ends at offset 10, but records up to 20 of it are applied")
 	j.r.must("offsets", "set", "p", "--to", "t/0=10")
-	j.r.waitApplied(p)
+	j.r.waitRecovered(p)
 	harness.MustStop(t, p)
 	j.holds()
 }

@@ -86,8 +86,7 @@ func TestFault_E14_E15_ThePasswordIsReplacedAndAccessRevoked(t *testing.T) {
 		}
 		require.Contains(t, s.Halt.Remedy, "the pipeline keeps trying")
 		j.allow(true, acl)
-		j.r.waitApplied(p)
-		j.r.waitStatus(p, "p", "running", func(s pipelineStatus) bool { return s.Halt == nil })
+		j.r.waitRecovered(p)
 	}
 	harness.MustStop(t, p)
 
@@ -98,8 +97,7 @@ func TestFault_E14_E15_ThePasswordIsReplacedAndAccessRevoked(t *testing.T) {
 	require.Contains(t, s.Halt.Remedy, "the pipeline keeps trying")
 	require.NoError(t, p.WaitHTTP(t.Context(), j.r.Public+"/readyz", 503))
 	require.NoError(t, os.WriteFile(password, []byte("right\n"), 0o600))
-	j.r.waitApplied(p)
-	j.r.waitStatus(p, "p", "running", func(s pipelineStatus) bool { return s.Halt == nil })
+	j.r.waitRecovered(p)
 	harness.MustStop(t, p)
 	require.NotContains(t, p.Output.String(), "canary-wrong")
 	j.holds()

@@ -59,6 +59,13 @@ func (j *journal) records(n int, partitions ...int32) []*kgo.Record {
 	return out
 }
 
+// waitRecovered waits for the end of a halt and until everything is applied.
+func (r *rig) waitRecovered(p *harness.Process) {
+	r.t.Helper()
+	r.waitStatus(p, r.pipes[0].Name, "the end of the halt", func(s pipelineStatus) bool { return s.Halt == nil && s.State != "" })
+	r.waitApplied(p)
+}
+
 // holds fails unless all readers read exactly the rows.
 func (j *journal) holds() {
 	j.r.t.Helper()
@@ -96,7 +103,7 @@ func TestFault_E6_RecordsThatWereRemovedHaltUntilTheLossIsAccepted(t *testing.T)
 	require.Contains(t, s.Halt.Remedy, "applier offsets skip PIPELINE")
 	require.NoError(t, p.WaitHTTP(t.Context(), j.r.Public+"/readyz", 503))
 	j.r.must("offsets", "skip", "p", "--to", j.topic+"/0=15")
-	j.r.waitApplied(p)
+	j.r.waitRecovered(p)
 	harness.MustStop(t, p)
 	rec, err := lastRecord(j.r.ref(), j.r.pipes[0].ID)
 	require.NoError(t, err)
@@ -121,7 +128,7 @@ func TestFault_E9_E10_ATopicThatIsDeletedAndCreatedAgain(t *testing.T) {
 	require.Contains(t, s.Halt.Remedy, "applier offsets set PIPELINE")
 	j.put(30, 0, 1)
 	j.r.must("offsets", "set", "p", "--to", topic.Name+"/0=0", "--to", topic.Name+"/1=0")
-	j.r.waitApplied(p)
+	j.r.waitRecovered(p)
 	harness.MustStop(t, p)
 	j.holds()
 }
@@ -140,7 +147,7 @@ func TestFault_E11_ATopicThatIsCreatedAgainWhileNobodyLooks(t *testing.T) {
 	s := j.r.waitHalt(p, "K-RECREATED")
 	require.Contains(t, s.Halt.Message, "topic "+topic.Name+" has the id")
 	j.r.must("offsets", "set", "p", "--to", topic.Name+"/0=0")
-	j.r.waitApplied(p)
+	j.r.waitRecovered(p)
 	harness.MustStop(t, p)
 	j.holds()
 }
@@ -243,7 +250,7 @@ func TestFault_E22_RecordsLargerThanAFetchAndLargerThanWeTake(t *testing.T) {
 	s := j.r.waitHalt(p, "D-ROW")
 	require.Contains(t, s.Halt.Message, "t/0 offset 3: length: the record is larger than max_record_bytes")
 	j.r.must("offsets", "skip", "p", "--to", "t/0=4")
-	j.r.waitApplied(p)
+	j.r.waitRecovered(p)
 	harness.MustStop(t, p)
 	var texts []string
 	for _, text := range j.want {
@@ -281,7 +288,7 @@ func TestFault_E28_ABrokerThatWasRestoredFromABackup(t *testing.T) {
 	j.holds() // and nothing was done to the table
 	j.put(5, 0)
 	j.r.must("offsets", "set", "p", "--to", "t/0=20")
-	j.r.waitApplied(p)
+	j.r.waitRecovered(p)
 	harness.MustStop(t, p)
 	j.holds()
 }

@@ -160,6 +160,10 @@ func ingestTable() []Desc {
 			"New partitions that wait until the older ones pass the end noted when they appeared.",
 		},
 		{
+			"ingest", "applier_source_rebalances_total", Counter, "", perPipeline(),
+			"Times the group gave the table to this instance; one that grows by itself is a group that finds no rest.",
+		},
+		{
 			"ingest", "applier_ownership_flaps_total", Counter, "", perPipeline(),
 			"Times another instance with the same identity was found to have committed.",
 		},

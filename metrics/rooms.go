@@ -40,6 +40,7 @@ type Ingest struct {
 	RetentionHeadroom  *prometheus.GaugeVec // topic, partition
 	PartitionsAssigned *prometheus.GaugeVec
 	PartitionsHeldBack *prometheus.GaugeVec
+	Rebalances         *prometheus.CounterVec
 	OwnershipFlaps     *prometheus.CounterVec
 	FetchPausedSeconds *prometheus.CounterVec // reason
 	FetchPauses        *prometheus.CounterVec // reason
@@ -62,6 +63,7 @@ func newIngest(b builder) *Ingest {
 		RetentionHeadroom:  b.gauge("applier_source_retention_headroom_seconds"),
 		PartitionsAssigned: b.gauge("applier_source_partitions_assigned"),
 		PartitionsHeldBack: b.gauge("applier_source_partitions_held_back"),
+		Rebalances:         b.counter("applier_source_rebalances_total"),
 		OwnershipFlaps:     b.counter("applier_ownership_flaps_total"),
 		FetchPausedSeconds: b.counter("applier_fetch_paused_seconds_total"),
 		FetchPauses:        b.counter("applier_fetch_pauses_total"),

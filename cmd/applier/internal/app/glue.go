@@ -64,7 +64,10 @@ func (c *collector) Full() (<-chan struct{}, bool) {
 type owner struct{ p *pipeline }
 
 // Assigned implements ingest.Owner.
-func (o owner) Assigned() { o.p.applier.Post(merger.Assigned{}) }
+func (o owner) Assigned() {
+	o.p.app.metrics.Ingest.Rebalances.WithLabelValues(o.p.name, o.p.target).Inc()
+	o.p.applier.Post(merger.Assigned{})
+}
 
 // revokeGrace is how long a revocation waits for the outcome of a publish.
 const revokeGrace = 20 * time.Second
