@@ -83,15 +83,17 @@ func (a *Admin) Settings(ctx context.Context, topics []string) (map[string]Topic
 
 // LostTombstones finds partitions of compacted topics whose next record is older
 // than a share of delete.retention.ms: beyond all of it, tombstones behind the
-// position may have been removed unread. The values are how many offsets lie
-// between the position and the first record that is young enough.
-func (a *Admin) LostTombstones(ctx context.Context, pos change.Positions, settings map[string]TopicSettings, share float64) (map[change.Partition]int64, error) {
+// position may have been removed unread. age is how long ago the table's content
+// was read: nothing is lost in less than that share. The values are how many offsets lie between the position and the
+// first record that is young enough.
+func (a *Admin) LostTombstones(ctx context.Context, pos change.Positions, settings map[string]TopicSettings, share float64, age time.Duration) (map[change.Partition]int64, error) {
 	out := map[change.Partition]int64{}
 	for topic, s := range settings {
-		if !s.Compacted || s.DeleteRetention <= 0 {
+		limit := time.Duration(share * float64(s.DeleteRetention))
+		if !s.Compacted || s.DeleteRetention <= 0 || age < limit {
 			continue
 		}
-		young, err := a.After(ctx, []string{topic}, time.Now().Add(-time.Duration(share*float64(s.DeleteRetention))))
+		young, err := a.After(ctx, []string{topic}, time.Now().Add(-limit))
 		if err != nil {
 			return nil, err
 		}

@@ -12,6 +12,7 @@ import (
 	"applier/ingest/change"
 	"applier/merger"
 	"applier/metrics/admin"
+	"applier/storage/paimon"
 )
 
 // lsoPatience is how long an open transaction may keep records back before it is
@@ -29,6 +30,7 @@ type alarms struct {
 	facts  map[alarm]string
 	stable map[change.Partition]standing // partitions that wait for a transaction
 	warned map[change.Partition]bool     // of tombstones
+	since  time.Time                     // when what the table holds was read, at the latest
 }
 
 type alarm struct {
@@ -131,8 +133,12 @@ func (p *pipeline) watchTransactions(ctx context.Context, pos change.Positions, 
 
 // watchTombstones raises K-TOMBSTONES, which stays: what was missed does not come
 // back. Before it is so, the log warns.
+//
+// A log that is read from its start is whole however old its records are: only
+// what went on while nobody read, or reading took too long, is in doubt.
 func (p *pipeline) watchTombstones(ctx context.Context, pos change.Positions, settings map[string]ingest.TopicSettings) {
-	lost, err := p.consumer.Admin().LostTombstones(ctx, pos, settings, 1)
+	age := time.Since(p.alarms.readSince())
+	lost, err := p.consumer.Admin().LostTombstones(ctx, pos, settings, 1, age)
 	if err != nil {
 		return
 	}
@@ -140,7 +146,7 @@ func (p *pipeline) watchTombstones(ctx context.Context, pos change.Positions, se
 		p.alarm(merger.CodeTombstones, part, fmt.Sprintf("%s: %d offsets from %d on are older than delete.retention.ms (%v)",
 			part, n, pos[part].Next, settings[part.Topic].DeleteRetention))
 	}
-	near, err := p.consumer.Admin().LostTombstones(ctx, pos, settings, tombstoneShare)
+	near, err := p.consumer.Admin().LostTombstones(ctx, pos, settings, tombstoneShare, age)
 	if err != nil {
 		return
 	}
@@ -168,10 +174,39 @@ func (a *alarms) warn(p change.Partition) bool {
 // alarmed is called before reading begins anywhere: what is read late is found
 // before it has caught up.
 func (p *pipeline) alarmed(ctx context.Context, pos change.Positions) {
+	if p.alarms.readSince().IsZero() {
+		p.alarms.setSince(lastRead(ctx, p.bound.table, p.cfg.ID))
+	}
 	settings, err := p.consumer.Admin().Settings(ctx, p.cfg.Source.TopicList())
 	if err != nil {
 		p.log.Debug("the topics' settings are not known", "err", err)
 		return
 	}
 	p.watchTombstones(ctx, pos, settings)
+}
+
+func (a *alarms) readSince() time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.since
+}
+
+func (a *alarms) setSince(t time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.since = t
+}
+
+// lastRead is when the pipeline last committed to the table; now, where that is
+// not known.
+func lastRead(ctx context.Context, t *paimon.Table, id string) time.Time {
+	own, _, err := merger.FindRecords(ctx, t, id)
+	if err != nil || own == nil {
+		return time.Now()
+	}
+	s, err := paimon.ReadSnapshot(ctx, t.Bucket(), t.Paths(), own.Snapshot)
+	if err != nil {
+		return time.Now()
+	}
+	return time.UnixMilli(s.TimeMillis)
 }

@@ -125,6 +125,21 @@ func TestFault_E20_TombstonesThatMayBeGoneAreAnAlarm(t *testing.T) {
 	}
 }
 
+// TestFault_E20_AFirstLoadOfAnOldLogIsWhole: however old its records are, a compacted
+// log that is read from its start misses nothing.
+func TestFault_E20_AFirstLoadOfAnOldLogIsWhole(t *testing.T) {
+	inBubble(t, mirror, func(b *bubble) {
+		b.compacted("60000")
+		b.put(keyed{0, 1, "a"}, keyed{0, 2, "b"}, keyed{0, 1, ""})
+		time.Sleep(time.Hour)
+		m := b.join()
+		b.holds(time.Minute)
+		time.Sleep(5 * time.Minute)
+		require.Empty(t, alarmsOf(m))
+		require.False(t, m.log.has("tombstones"))
+	})
+}
+
 // TestFault_E14_APasswordThatIsReplaced is taken from its file when connections are
 // made anew.
 func TestFault_E14_APasswordThatIsReplaced(t *testing.T) {
