@@ -84,8 +84,8 @@ func (a *Admin) Settings(ctx context.Context, topics []string) (map[string]Topic
 // LostTombstones finds partitions of compacted topics whose next record is older
 // than a share of delete.retention.ms: beyond all of it, tombstones behind the
 // position may have been removed unread. age is how long ago the table's content
-// was read: nothing is lost in less than that share. The values are how many offsets lie between the position and the
-// first record that is young enough.
+// was read: nothing is lost in less than that share. The values are how many
+// offsets lie between the position and the first record that is young enough.
 func (a *Admin) LostTombstones(ctx context.Context, pos change.Positions, settings map[string]TopicSettings, share float64, age time.Duration) (map[change.Partition]int64, error) {
 	out := map[change.Partition]int64{}
 	for topic, s := range settings {
