@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -130,6 +131,7 @@ type Consumer struct {
 	calls    []func()                   // what Run's goroutine is to do, in order
 	wake     context.CancelFunc         // ends a poll or a pause that waits
 	abandon  context.CancelFunc         // ends a hand-over that waits; nil without one
+	outdated bool                       // the client knows a topic by an id that its broker does not
 	suspect  bool                       // reading ended with an error that may pass by itself
 	trial    chan Problem               // where a Resume on trial hears of the next one; nil without
 	diverted bool                       // what is read now is in vain; until the next seek
@@ -314,6 +316,9 @@ func (c *Consumer) Resume(ctx context.Context, pos change.Positions, ids map[str
 	if err != nil {
 		return 0, err
 	}
+	if c.relearn() {
+		return 0, errors.New("a topic was created again, and the group is joined anew for it")
+	}
 	starts, ends := map[change.Partition]int64{}, map[change.Partition]int64{}
 	if len(added) > 0 {
 		if starts, err = c.admin.Starts(ctx, c.o.Topics); err != nil {
@@ -357,6 +362,20 @@ func (c *Consumer) Resume(ctx context.Context, pos change.Positions, ids map[str
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}
+}
+
+// relearn has the client forget the topics' ids, if they may be another topic's:
+// it never takes a new one by itself. That joins the group anew.
+func (c *Consumer) relearn() bool {
+	c.mu.Lock()
+	outdated := c.outdated
+	c.outdated = false
+	c.mu.Unlock()
+	if outdated {
+		c.cl.PurgeTopicsFromConsuming(slices.Clone(c.o.Topics)...) // it sorts what it is given
+		c.cl.AddConsumeTopics(c.o.Topics...)
+	}
+	return outdated
 }
 
 // trialTime is how long reading must go well before it counts as well again.

@@ -79,6 +79,27 @@ func TestFault_E6_PositionsOutsideOfTheLogHalt(t *testing.T) {
 	require.Equal(t, []string{"0@3"}, take(t, r.sink.batches).records)
 }
 
+// TestFault_E10_ATopicThatIsCreatedAgainIsReadWhenToldSo, without a restart. It takes
+// the grace of an unknown topic.
+func TestFault_E10_ATopicThatIsCreatedAgainIsReadWhenToldSo(t *testing.T) {
+	c := newCluster(t, 1)
+	produce(t, c, 0, "a")
+	r := read(t, c, newSink(1), nil)
+	r.resume(at(0))
+	require.Equal(t, []string{"0@0"}, take(t, r.sink.batches).records)
+	require.NoError(t, c.DeleteTopic(topic))
+	require.NoError(t, c.CreateTopic(topic, 1, nil))
+	produce(t, c, 0, "new")
+	require.Equal(t, "K-NO-TOPIC", take(t, r.halts).problem.Code)
+	_, err := r.c.Resume(testContext(t), at(1), map[string]string{topic: "the old one"}, "")
+	requireProblem(t, err, "K-RECREATED")
+	_, err = r.c.Resume(testContext(t), at(0), nil, "") // as an operator stated
+	require.ErrorContains(t, err, "joined anew")
+	take(t, r.assigned)
+	r.resume(at(0))
+	require.Equal(t, []string{"0@0"}, take(t, r.sink.batches).records)
+}
+
 func TestFault_E12_ANewPartitionWaitsForTheEndsOfTheOldOnes(t *testing.T) {
 	c := newCluster(t, 2)
 	produce(t, c, 0, "a", "b", "c")

@@ -66,6 +66,9 @@ func (c *Consumer) judge(fetches kgo.Fetches) verdict {
 		case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.InconsistentTopicID):
 			// Deleted, created again or not known yet: the next Resume asks and tells.
 			if c.lasts(p, noTopicGrace) {
+				c.mu.Lock()
+				c.outdated = !errors.Is(err, kerr.UnknownTopicOrPartition)
+				c.mu.Unlock()
 				stop(problem("K-NO-TOPIC", "reading %s: its broker has not known it for %v: %v", p, noTopicGrace, err))
 			}
 		case partition >= 0 && topic != "" && (isUnreadable(err) || errors.Is(err, kerr.CorruptMessage)):

@@ -178,13 +178,37 @@ func TestFault_E14_AGroupThatCannotBeJoinedShows(t *testing.T) {
 		code, text := m.ready()
 		require.Equal(t, 503, code)
 		require.Contains(t, text, "halted with K-UNAVAILABLE")
-		require.True(t, m.log.has("pipeline halted", "joining group applier.p: not possible for 30s", "the pipeline keeps trying"), "%s", m.log)
+		require.True(t, m.log.has("pipeline halted", "K-UNAVAILABLE", "the pipeline keeps trying"), "%s", m.log)
 		time.Sleep(10 * time.Minute)
 		require.Equal(t, merger.CodeUnavailable, m.code())
 		require.False(t, m.log.has("canary-wrong"))
 		require.NoError(t, os.WriteFile(file, []byte("right\n"), 0o600))
 		b.holds(2 * time.Minute)
 		b.eventually(time.Minute, "running", func() bool { return m.app.Status().Pipelines[0].State == metrics.StateRunning })
+	}, kfake.EnableSASL(), kfake.Superuser("SCRAM-SHA-256", "admin", "right"))
+}
+
+// TestFault_E14_AStartWithAWrongPasswordShows: the client does not come as far as
+// the group, which would tell.
+func TestFault_E14_AStartWithAWrongPasswordShows(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "password")
+	require.NoError(t, os.WriteFile(file, []byte("canary-wrong\n"), 0o600))
+	inBubbleAs(t, mirror, scram.Auth{User: "admin", Pass: "right"}, func(b *bubble) {
+		b.sasl = `{ mechanism: scram-sha-256, username: admin, password: "${file:` + file + `}", allow_plaintext: true }`
+		m := b.join()
+		b.put(keyed{0, 1, "a"})
+		b.eventually(2*time.Minute, "the halt", func() bool { return m.code() == merger.CodeUnavailable })
+		code, _ := m.ready()
+		require.Equal(t, 503, code)
+		require.NoError(t, os.WriteFile(file, []byte("right\n"), 0o600))
+		b.holds(2 * time.Minute)
+		b.eventually(time.Minute, "running", func() bool { return m.app.Status().Pipelines[0].State == metrics.StateRunning })
+		second := b.join() // whose brokers are away for a while, while it stands by
+		time.Sleep(10 * time.Second)
+		second.link.cut()
+		b.eventually(2*time.Minute, "the halt", func() bool { return second.code() == merger.CodeUnavailable })
+		second.link.repair()
+		b.eventually(2*time.Minute, "standing by", func() bool { return second.app.Status().Pipelines[0].State == metrics.StateStandby })
 	}, kfake.EnableSASL(), kfake.Superuser("SCRAM-SHA-256", "admin", "right"))
 }
 

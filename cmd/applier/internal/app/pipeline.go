@@ -57,6 +57,8 @@ type pipeline struct {
 	ledger      *batcher.Account
 	ages        ages
 	alarms      alarms
+	away        time.Time                                 // since when Kafka has not answered, of watch's goroutine
+	told        bool                                      // that it does not; of watch's goroutine
 	lookups     struct{ hits, misses, collisions rising } // of watch's goroutine
 }
 
