@@ -6,6 +6,7 @@ GO       ?= go
 CACHE    ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/applier
 SEEDS    ?= 2000
 FIRST    ?= 1
+BUBBLES  ?= 300
 CYCLES   ?= 25
 FUZZTIME ?= 1s
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -16,11 +17,11 @@ GOFUMPT     := mvdan.cc/gofumpt@v0.12.0
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 
 # Build tags of this tree; lint looks at it with and without them.
-TAGS := itest itestfull failpoints mutants
+TAGS := itest itestfull failpoints mutants synctests
 
 export APPLIER_CACHE ?= $(CACHE)
 
-.PHONY: help build run test itest itest-setup itest-full sim crash bench bench-peers lint fmt fuzz-smoke gen sim-mutants vuln sbom
+.PHONY: help build run test itest itest-setup itest-full sim sim-daemon sim-mutants crash bench bench-peers lint fmt fuzz-smoke gen vuln sbom
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -34,6 +35,7 @@ run: build ## the demo: embedded broker, local table, nothing but Go; CONFIG=my.
 test: ## everything that needs nothing but Go, with the race detector
 	$(GO) vet ./...
 	$(GO) test -race -shuffle=on -timeout 20m ./...
+	$(GO) test -tags synctests -timeout 10m -run 'Bubble|Fault' ./cmd/applier/internal/app
 
 itest-setup: ## fetch the real parts (Kafka, Paimon's Java core, Flink, pypaimon, paimon-rust)
 	./itest/fetch.sh >/dev/null
@@ -51,6 +53,9 @@ sim: ## the seeded simulation of the commit loop: SEEDS=2000, FIRST=1
 sim-mutants: ## leave out each rule of the commit protocol: the simulation must notice; MUTANT=name runs one
 	$(GO) test -count=1 -v -timeout 12h -tags mutants ./merger -run 'TestMutants' -mutant '$(MUTANT)'
 	$(GO) test -count=1 -v -timeout 1h ./merger -run 'TestSimulation_Every' -seeds 2000
+
+sim-daemon: ## random schedules of the whole program in virtual time: BUBBLES=300
+	$(GO) test -count=1 -tags synctests -timeout 24h ./cmd/applier/internal/app -run TestBubble -bubbles $(BUBBLES)
 
 crash: itest-setup ## kill -9 cycles on the real binary with real Kafka: CYCLES=25
 	APPLIER_CYCLES=$(CYCLES) $(GO) test -count=1 -tags itest -timeout 24h ./itest -run 'Crash'

@@ -68,12 +68,27 @@ func Parse(file string, data []byte, env Lookup) (*Config, error) {
 		return nil, p.problems.sort()
 	}
 	cfg.Warnings = p.warnings.sort()
+	p.keepSource(cfg)
 	for name, pl := range cfg.Pipelines {
 		if pl.Create != nil {
 			pl.Create.order = p.orderOf(pl.Create.Types, join(join(join(join("", "pipelines"), name), "create"), "types"))
 		}
 	}
 	return cfg, nil
+}
+
+// keepSource lets the password of Kafka be read again: it may be replaced while
+// the program runs.
+func (p *loader) keepSource(cfg *Config) {
+	written, referenced := p.literal[join(join(join("", "kafka"), "sasl"), "password")]
+	if cfg.Kafka.SASL == nil || !referenced {
+		return
+	}
+	read := func() (string, bool) {
+		text, _, bad := p.expand.expand(written)
+		return text, len(bad) == 0
+	}
+	cfg.Kafka.SASL.Password.again = &read
 }
 
 // orderOf returns the keys of a map in the order they were written.

@@ -87,7 +87,8 @@ type SASL struct {
 	Mechanism string `koanf:"mechanism" required:"true" enum:"plain,scram-sha-256,scram-sha-512" never:"oauthbearer,aws-msk-iam,gssapi"`
 	// User name.
 	Username string `koanf:"username" required:"true"`
-	// Password. Write it as a reference to a variable or a file.
+	// Password. Write it as a reference to a variable or a file; a file is read
+	// again at every login.
 	Password Secret `koanf:"password" required:"true"`
 	// Allow mechanism plain without TLS, which shows the password to the network.
 	AllowPlaintext bool `koanf:"allow_plaintext" default:"false"`

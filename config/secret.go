@@ -15,10 +15,11 @@ type Secret struct {
 	// A pointer, because fmt prints unexported fields of an enclosing struct
 	// without asking their methods: it then shows an address, not the text.
 	value *string
+	again *func() (string, bool) // reads it where it came from, if not from the file itself
 }
 
 // NewSecret returns a Secret that holds s.
-func NewSecret(s string) Secret { return Secret{&s} }
+func NewSecret(s string) Secret { return Secret{value: &s} }
 
 // Reveal returns the text, empty if not set. It is the only way to it.
 func (s Secret) Reveal() string {
@@ -26,6 +27,17 @@ func (s Secret) Reveal() string {
 		return ""
 	}
 	return *s.value
+}
+
+// Reload returns the text as it is now where ${file:PATH} refers to; the text as
+// it was read first where that cannot be read, or where it stands in the file.
+func (s Secret) Reload() string {
+	if s.again != nil {
+		if text, ok := (*s.again)(); ok {
+			return text
+		}
+	}
+	return s.Reveal()
 }
 
 // IsSet reports whether there is a text that is not empty.

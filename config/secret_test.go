@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -77,4 +78,29 @@ func TestLoad_SecretsOfAConfigurationAreNeverPrinted(t *testing.T) {
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("loaded", "config", c)
 	out := fmt.Sprintf("%v %+v %#v %v %#v", c, c, c, *c, *c.Kafka.SASL) + string(j) + string(y) + log.String() + c.Effective()
 	require.NotContains(t, out, "canary")
+}
+
+func TestSecret_OfKafkaIsReadAgainWhereItCameFrom(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "password")
+	write := func(text string) { require.NoError(t, os.WriteFile(file, []byte(text), 0o600)) }
+	write("old\n")
+	parse := func(password string) config.Secret {
+		text := "version: 1\nkafka: { brokers: [\"b:1\"], sasl: { mechanism: scram-sha-256, username: u, password: \"" + password + "\" } }\n" +
+			"warehouse: /w\nstate_dir: /s\npipelines: { p: { source: { topic: t, format: json }, target: db.t, key: [id] } }\n"
+		c, err := config.Parse(filepath.Join(dir, "applier.yml"), []byte(text), testEnv)
+		require.NoError(t, err)
+		return c.Kafka.SASL.Password
+	}
+	s, fixed := parse("x${file:password}"), parse("written")
+	require.Equal(t, "xold", s.Reload())
+	write("new\n")
+	require.Equal(t, "xnew", s.Reload())
+	require.Equal(t, "xold", s.Reveal())
+	require.NoError(t, os.Remove(file))
+	require.Equal(t, "xold", s.Reload(), "while it is replaced")
+	require.Equal(t, "written", fixed.Reload())
+	for _, verb := range []string{"%v", "%+v", "%#v", "%d"} {
+		require.NotContains(t, fmt.Sprintf(verb, holder{s, s}), "xold")
+	}
 }

@@ -189,12 +189,9 @@ func unanswered(p change.Partition) error {
 // start, end, and the leader epochs' ends (a log that was cut and grew again is
 // seen only by them). It returns the partitions that are new since.
 func (a *Admin) Check(ctx context.Context, topics []string, pos change.Positions, ids map[string]string, cluster string) (added []change.Partition, err error) {
-	c, err := a.Describe(ctx, topics)
+	c, err := a.identify(ctx, topics, pos, ids, cluster)
 	if err != nil {
 		return nil, err
-	}
-	if p := identityProblem(c, topics, pos, ids, cluster); p != nil {
-		return nil, p // what the listings below would say is of other topics
 	}
 	l := Log{Cluster: *c}
 	if l.Starts, err = a.Starts(ctx, topics); err != nil {
@@ -220,6 +217,62 @@ func (a *Admin) Check(ctx context.Context, topics []string, pos change.Positions
 	return c.Added(pos), nil
 }
 
+// rangeProblem compares a position with the log's start and end.
+func rangeProblem(p change.Partition, next, start, end int64) *Problem {
+	switch {
+	case next < start && !mutant.On(mutant.LogStart):
+		return problem("K-GAP", "%s: next offset %d was removed, the log starts at %d now (%d offsets are missing)", p, next, start, start-next)
+	case next > end:
+		return problem("K-TRUNCATED", "%s: next offset %d is behind the log's end %d", p, next, end)
+	}
+	return nil
+}
+
+// Brokers list a topic with too few partitions for a moment after a restart.
+// Kafka never removes partitions, so under the same topic id that is stale; a
+// broker without topic ids is asked several times before it is believed.
+const (
+	identityReads = 3
+	identityPause = time.Second
+)
+
+// identify describes the topics and compares them with what the positions are for.
+func (a *Admin) identify(ctx context.Context, topics []string, pos change.Positions, ids map[string]string, cluster string) (*Cluster, error) {
+	for read := 1; ; read++ {
+		c, err := a.Describe(ctx, topics)
+		if err != nil {
+			return nil, err
+		}
+		if p := identityProblem(c, topics, pos, ids, cluster); p != nil {
+			return nil, p
+		}
+		gone, found := goneFrom(c, pos)
+		switch {
+		case !found:
+			return c, nil
+		case ids[gone.Topic] != "" && ids[gone.Topic] == c.Topics[gone.Topic]:
+			return nil, fmt.Errorf("the brokers do not list partition %s of a topic that is the same as before: they are not up to date", gone)
+		case read == identityReads:
+			return nil, problem("K-RECREATED", "partition %s is gone", gone)
+		}
+		select {
+		case <-time.After(identityPause):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// goneFrom finds a partition with a position that the brokers do not list.
+func goneFrom(c *Cluster, pos change.Positions) (change.Partition, bool) {
+	for _, p := range pos.Sorted() {
+		if _, known := slices.BinarySearchFunc(c.Partitions, p, change.Partition.Compare); !known {
+			return p, true
+		}
+	}
+	return change.Partition{}, false
+}
+
 func identityProblem(c *Cluster, topics []string, pos change.Positions, ids map[string]string, cluster string) *Problem {
 	if cluster != "" && c.ID != "" && c.ID != cluster {
 		return problem("K-CLUSTER", "the brokers belong to cluster %s, the table's positions to %s", c.ID, cluster)
@@ -230,11 +283,8 @@ func identityProblem(c *Cluster, topics []string, pos change.Positions, ids map[
 		}
 	}
 	for _, p := range pos.Sorted() {
-		if _, known := slices.BinarySearchFunc(c.Partitions, p, change.Partition.Compare); !known {
-			if _, topic := c.Topics[p.Topic]; !topic {
-				return problem("C-CHANGED", "the table's positions name topic %s, which the pipeline does not read", p.Topic)
-			}
-			return problem("K-RECREATED", "partition %s is gone", p)
+		if _, read := c.Topics[p.Topic]; !read {
+			return problem("C-CHANGED", "the table's positions name topic %s, which the pipeline does not read", p.Topic)
 		}
 	}
 	return nil

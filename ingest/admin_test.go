@@ -105,7 +105,7 @@ func TestAdmin_CheckComparesPositionsWithTheLog(t *testing.T) {
 	}
 }
 
-func TestAdmin_CheckSeesALogThatWasCutAndGrewAgain(t *testing.T) {
+func TestFault_E8_CheckSeesALogThatWasCutAndGrewAgain(t *testing.T) {
 	c := newCluster(t, 1)
 	produce(t, c, 0, "a", "b", "c")
 	a := newTestAdmin(t, c)
@@ -186,9 +186,10 @@ func TestAdmin_LagsAndRetention(t *testing.T) {
 
 	_, err = kadm.NewClient(p).AlterTopicConfigs(ctx, []kadm.AlterConfig{{Name: "retention.ms", Value: kadm.StringPtr("60000")}}, topic)
 	require.NoError(t, err)
-	retention, err := a.Retention(ctx, []string{topic})
+	settings, err := a.Settings(ctx, []string{topic})
 	require.NoError(t, err)
-	require.Equal(t, map[string]time.Duration{topic: time.Minute}, retention)
+	require.Equal(t, time.Minute, settings[topic].Retention)
+	require.False(t, settings[topic].Compacted)
 }
 
 func TestSample_ReadsUntilEnoughOrQuiet(t *testing.T) {
@@ -225,7 +226,7 @@ func TestClientOptions_SASL(t *testing.T) {
 	c := newCluster(t, 1, kfake.EnableSASL(), kfake.Superuser("SCRAM-SHA-256", "u", "p"), kfake.Superuser("PLAIN", "u", "p"), kfake.Superuser("SCRAM-SHA-512", "u", "p"))
 	for _, mechanism := range []string{"plain", "scram-sha-256", "scram-sha-512"} {
 		o := options(c)
-		o.SASL = SASL{mechanism, "u", "p"}
+		o.SASL = SASL{mechanism, "u", func() string { return "p" }}
 		_, err := NewAdmin(newTestClient(t, o)).Describe(testContext(t), []string{topic})
 		require.NoError(t, err, mechanism)
 	}

@@ -35,17 +35,23 @@ const DefaultMaxBatchBytes = 64 << 20
 type SASL struct {
 	Mechanism string // plain, scram-sha-256, scram-sha-512
 	Username  string
-	Password  string
+	// Password is asked for at every login, so that it may be replaced.
+	Password func() string
 }
 
 func (s SASL) mechanism() (sasl.Mechanism, error) {
+	login := func(context.Context) (scram.Auth, error) {
+		return scram.Auth{User: s.Username, Pass: s.Password()}, nil
+	}
 	switch s.Mechanism {
 	case "plain":
-		return plain.Auth{User: s.Username, Pass: s.Password}.AsMechanism(), nil
+		return plain.Plain(func(context.Context) (plain.Auth, error) {
+			return plain.Auth{User: s.Username, Pass: s.Password()}, nil
+		}), nil
 	case "scram-sha-256":
-		return scram.Auth{User: s.Username, Pass: s.Password}.AsSha256Mechanism(), nil
+		return scram.Sha256(login), nil
 	case "scram-sha-512":
-		return scram.Auth{User: s.Username, Pass: s.Password}.AsSha512Mechanism(), nil
+		return scram.Sha512(login), nil
 	}
 	return nil, fmt.Errorf("sasl mechanism %q is not known; use plain, scram-sha-256 or scram-sha-512", s.Mechanism)
 }

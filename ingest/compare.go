@@ -24,13 +24,13 @@ func (l *Log) Problem(topics []string, pos change.Positions, ids map[string]stri
 	if p := identityProblem(&l.Cluster, topics, pos, ids, cluster); p != nil {
 		return p
 	}
+	if gone, found := goneFrom(&l.Cluster, pos); found {
+		return problem("K-RECREATED", "partition %s is gone", gone)
+	}
 	for _, p := range pos.Sorted() {
 		next := pos[p].Next
-		if next < l.Starts[p] && !mutant.On(mutant.LogStart) {
-			return problem("K-GAP", "%s: next offset %d was removed, the log starts at %d now (%d offsets are missing)", p, next, l.Starts[p], l.Starts[p]-next)
-		}
-		if next > l.Ends[p] {
-			return problem("K-TRUNCATED", "%s: next offset %d is behind the log's end %d", p, next, l.Ends[p])
+		if found := rangeProblem(p, next, l.Starts[p], l.Ends[p]); found != nil {
+			return found
 		}
 		if end, known := l.EpochEnds[p]; known && end < next && !mutant.On(mutant.EpochEnds) {
 			return problem("K-TRUNCATED", "%s: leader epoch %d ends at offset %d, but records up to %d of it are applied: the log was cut",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -81,7 +82,6 @@ type Metrics struct {
 	Dropped  func(reason string)                            // a record that was given up
 	Held     func(partitions int)                           // new partitions that wait
 	Head     func(p change.Partition, offset, millis int64) // first record of a fetch
-	Letter   func(class string)                             // a dead letter
 	Paused   func(reason string, d time.Duration)           // backpressure
 	Buffered func(bytes int64)                              // held by the Kafka client
 	Fetched  func(p change.Partition, high, stable int64)   // watermarks of a fetch
@@ -120,21 +120,28 @@ type Consumer struct {
 	dec   decode.Decoder
 	col   Collector
 	owner Owner
-	calls chan func()
+	// disconnect ends every request of the client.
+	disconnect context.CancelFunc
 	// running is closed by Run. The client joins the group as soon as it is made;
 	// what it says about the group waits until everybody is there to hear it.
 	running chan struct{}
 
 	mu       sync.Mutex
-	wake     context.CancelFunc
-	abandon  context.CancelFunc // ends a hand-over that waits; nil without one
-	diverted bool               // what is read now is in vain; until the next seek
+	calls    []func()                   // what Run's goroutine is to do, in order
+	wake     context.CancelFunc         // ends a poll or a pause that waits
+	abandon  context.CancelFunc         // ends a hand-over that waits; nil without one
+	outdated bool                       // the client knows a topic by an id that its broker does not
+	suspect  bool                       // reading ended with an error that may pass by itself
+	trial    chan Problem               // where a Resume on trial hears of the next one; nil without
+	diverted bool                       // what is read now is in vain; until the next seek
+	advisory map[change.Partition]int64 // what the group had committed at the last assignment
 	assigned map[change.Partition]bool
 
 	generation atomic.Uint64
 	refused    map[change.Partition]refusal // guarded by mu; records that the table refused
 
 	// The rest belongs to the goroutine of Run.
+	compared   bool // the group's offsets were found to differ, and it was said
 	active     bool // positions are set and nothing is wrong
 	suspended  bool // by an operator
 	partitions []change.Partition
@@ -144,13 +151,15 @@ type Consumer struct {
 	rec        decode.Record
 	headers    []change.Header
 	notes      map[string]bool
-	now        time.Time // while records are taken: read every clockEvery of them
+	failing    int                            // polls in a row that brought errors only
+	trouble    map[change.Partition]*troubled // partitions whose last fetch went wrong
+	now        time.Time                      // while records are taken: read every clockEvery of them
 }
 
 // NewConsumer prepares a consumer that calls nobody and takes nothing before
 // Run, which must be called once: it also closes what was made here.
 func NewConsumer(o Options, dec decode.Decoder, col Collector, owner Owner) (*Consumer, error) {
-	c := &Consumer{o: o, dec: dec, col: col, owner: owner, calls: make(chan func(), 16), running: make(chan struct{}), notes: map[string]bool{}}
+	c := &Consumer{o: o, dec: dec, col: col, owner: owner, running: make(chan struct{}), notes: map[string]bool{}}
 	opts := []kgo.Opt{
 		kgo.ConsumerGroup(o.Group),
 		kgo.ConsumeTopics(o.Topics...),
@@ -166,6 +175,9 @@ func NewConsumer(o Options, dec decode.Decoder, col Collector, owner Owner) (*Co
 		kgo.FetchMaxBytes(o.FetchBytes),
 		kgo.FetchMaxPartitionBytes(o.FetchBytes / 4),
 		kgo.FetchMaxWait(time.Second),
+		// A new leader is looked for every second; fenced fetches are repeated
+		// without a pause until it is found.
+		kgo.MetadataMinAge(time.Second),
 		kgo.OnPartitionsAssigned(c.onAssigned),
 		kgo.OnPartitionsRevoked(c.onRevoked),
 		kgo.OnPartitionsLost(c.onRevoked),
@@ -175,11 +187,13 @@ func NewConsumer(o Options, dec decode.Decoder, col Collector, owner Owner) (*Co
 	if o.SessionTimeout > 0 {
 		opts = append(opts, kgo.SessionTimeout(o.SessionTimeout), kgo.HeartbeatInterval(o.SessionTimeout/10))
 	}
-	cl, err := NewClient(o.Client, opts...)
+	ctx, disconnect := context.WithCancel(context.Background())
+	cl, err := NewClient(o.Client, append(opts, kgo.WithContext(ctx))...)
 	if err != nil {
+		disconnect()
 		return nil, err
 	}
-	c.cl = cl
+	c.cl, c.disconnect = cl, disconnect
 	c.admin = NewAdmin(cl)
 	// Nothing is fetched before the table said from where.
 	cl.PauseFetchTopics(o.Topics...)
@@ -207,11 +221,14 @@ func (c *Consumer) onAssigned(ctx context.Context, _ *kgo.Client, added map[stri
 	any := len(c.assigned) > 0
 	c.mu.Unlock()
 	c.cl.PauseFetchTopics(c.o.Topics...)
-	if any {
-		c.elsewhere()
-		c.call(func() { c.active = false })
-		c.owner.Assigned()
+	c.call(func() { c.forget(change.Partition{}) }) // the group answered
+	if !any {
+		c.owner.Revoked() // somebody else has the table: standing by is well
+		return
 	}
+	c.elsewhere()
+	c.call(func() { c.active = false })
+	c.owner.Assigned()
 }
 
 // onRevoked runs for revoked and lost partitions alike: the balancer moves all
@@ -238,21 +255,41 @@ func (c *Consumer) onRevoked(_ context.Context, _ *kgo.Client, gone map[string][
 // paused until Resume sets the table's. Offset 0 only keeps the client from
 // asking the broker for a reset.
 func (c *Consumer) adjust(_ context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
-	for _, parts := range offsets {
-		for p := range parts {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.advisory = map[change.Partition]int64{}
+	for topic, parts := range offsets {
+		for p, o := range parts {
+			if at := o.EpochOffset().Offset; at >= 0 {
+				c.advisory[change.Partition{Topic: topic, Partition: p}] = at
+			}
 			parts[p] = kgo.NewOffset().At(0)
 		}
 	}
 	return offsets, nil
 }
 
-// call runs f in Run's goroutine, soon.
-func (c *Consumer) call(f func()) {
-	select {
-	case c.calls <- f:
-	default:
-		go func() { c.calls <- f }()
+// compare says, once, that the group's offsets are not where the table stands:
+// somebody may have moved them and wait for an effect.
+func (c *Consumer) compare(pos change.Positions) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range pos.Sorted() {
+		at, known := c.advisory[p]
+		if !known || at == pos[p].Next || c.compared {
+			continue
+		}
+		c.compared = true
+		c.o.Log.Warn("the group's offsets are not those of the table, and are ignored: the table decides; to move it, use applier offsets set",
+			"partition", p.String(), "group", at, "table", pos[p].Next)
 	}
+}
+
+// call runs f in Run's goroutine, soon and after what was asked before.
+func (c *Consumer) call(f func()) {
+	c.mu.Lock()
+	c.calls = append(c.calls, f)
+	c.mu.Unlock()
 	c.interrupt()
 }
 
@@ -278,6 +315,9 @@ func (c *Consumer) Resume(ctx context.Context, pos change.Positions, ids map[str
 	if err != nil {
 		return 0, err
 	}
+	if c.relearn() {
+		return 0, errors.New("a topic was created again, and the group is joined anew for it")
+	}
 	starts, ends := map[change.Partition]int64{}, map[change.Partition]int64{}
 	if len(added) > 0 {
 		if starts, err = c.admin.Starts(ctx, c.o.Topics); err != nil {
@@ -290,6 +330,8 @@ func (c *Consumer) Resume(ctx context.Context, pos change.Positions, ids map[str
 	if missing := c.missing(pos, added); missing != nil {
 		return 0, missing
 	}
+	trial, end := c.onTrial()
+	defer end()
 	done := make(chan struct{})
 	generation := c.generation.Add(1)
 	c.elsewhere()
@@ -302,9 +344,56 @@ func (c *Consumer) Resume(ctx context.Context, pos change.Positions, ids map[str
 	})
 	select {
 	case <-done:
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	if trial == nil {
+		return generation, nil
+	}
+	select {
+	case p := <-trial:
+		return 0, &p
+	case <-time.After(trialTime):
+		c.mu.Lock()
+		c.suspect = false
+		c.mu.Unlock()
 		return generation, nil
 	case <-ctx.Done():
 		return 0, ctx.Err()
+	}
+}
+
+// relearn has the client forget the topics' ids, if they may be another topic's:
+// it never takes a new one by itself. That joins the group anew.
+func (c *Consumer) relearn() bool {
+	c.mu.Lock()
+	outdated := c.outdated
+	c.outdated = false
+	c.mu.Unlock()
+	if outdated {
+		c.cl.PurgeTopicsFromConsuming(slices.Clone(c.o.Topics)...) // it sorts what it is given
+		c.cl.AddConsumeTopics(c.o.Topics...)
+	}
+	return outdated
+}
+
+// trialTime is how long reading must go well before it counts as well again.
+const trialTime = 2 * time.Second
+
+// onTrial has the next problem answer the Resume under way, if the last one may
+// not have passed: else the pipeline would look well between two halts, and
+// would try again without a growing pause.
+func (c *Consumer) onTrial() (<-chan Problem, func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.suspect {
+		return nil, func() {}
+	}
+	c.trial = make(chan Problem, 1)
+	return c.trial, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.trial = nil
 	}
 }
 
@@ -338,6 +427,7 @@ func (c *Consumer) seek(pos change.Positions, added []change.Partition, starts, 
 			set(p, kgo.EpochOffset{Epoch: -1, Offset: starts[p]})
 		}
 	}
+	c.compare(pos)
 	c.hold(pos, added, starts, ends)
 	c.col.Reset(pos, c.partitions, generation)
 	c.mu.Lock()
@@ -345,6 +435,7 @@ func (c *Consumer) seek(pos change.Positions, added []change.Partition, starts, 
 	c.mu.Unlock()
 	c.cl.SetOffsets(offsets)
 	c.active = true
+	c.failing, c.trouble = 0, nil
 	if !c.suspended {
 		c.cl.ResumeFetchTopics(c.o.Topics...)
 	}
@@ -487,6 +578,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 		}
 		c.handle(ctx, fetches)
 		c.cl.AllowRebalance()
+		c.pace(ctx, fetches)
 	}
 	c.runCalls()
 	return nil
@@ -496,35 +588,52 @@ func (c *Consumer) close() {
 	// Leaving needs the callbacks, which need the owner; the caller stops the
 	// owner after Run returned.
 	c.cl.AllowRebalance()
+	// Brokers that are silent must not keep a program from ending: they will give
+	// the member up by themselves.
+	defer time.AfterFunc(leaveTimeout, c.disconnect).Stop()
 	c.cl.CloseAllowingRebalance()
+	c.disconnect()
 }
+
+// leaveTimeout bounds the goodbye to the group.
+const leaveTimeout = 5 * time.Second
 
 func (c *Consumer) runCalls() {
 	for {
-		select {
-		case f := <-c.calls:
-			f()
-		default:
+		c.mu.Lock()
+		if len(c.calls) == 0 {
+			c.mu.Unlock()
 			return
 		}
+		f := c.calls[0]
+		c.calls = c.calls[1:]
+		c.mu.Unlock()
+		f()
 	}
 }
 
 // poll waits for records, a call, or the batch's deadline.
 func (c *Consumer) poll(ctx context.Context) kgo.Fetches {
-	pollCtx, cancel := context.WithCancel(ctx)
-	if at := c.col.Deadline(); c.active && !at.IsZero() {
-		pollCtx, cancel = context.WithDeadline(ctx, at)
-	}
+	ctx, cancel := c.untilCalled(ctx)
 	defer cancel()
+	return c.cl.PollRecords(ctx, maxPollRecords)
+}
+
+// untilCalled returns a context that ends with a call or at the batch's deadline.
+func (c *Consumer) untilCalled(ctx context.Context) (context.Context, context.CancelFunc) {
+	var cancel context.CancelFunc
+	if at := c.col.Deadline(); c.active && !at.IsZero() {
+		ctx, cancel = context.WithDeadline(ctx, at)
+	} else {
+		ctx, cancel = context.WithCancel(ctx)
+	}
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.wake = cancel
-	waiting := len(c.calls) > 0
-	c.mu.Unlock()
-	if waiting {
+	if len(c.calls) > 0 {
 		cancel()
 	}
-	return c.cl.PollRecords(pollCtx, maxPollRecords)
+	return ctx, cancel
 }
 
 // maxPollRecords bounds the work between two looks at limits and calls.
@@ -633,10 +742,15 @@ func (c *Consumer) waitForMemory(ctx context.Context) error {
 	defer c.paused("memory", from)
 	timer := time.NewTimer(time.Second)
 	defer timer.Stop()
-	select {
-	case <-freed:
-	case <-timer.C: // progress even if nobody else ever frees anything
-	case <-ctx.Done():
+	for full { // something freed, such as by the batch just committed, need not be enough
+		select {
+		case <-freed:
+		case <-timer.C: // progress even if nobody else ever frees anything
+			return nil
+		case <-ctx.Done():
+			return nil
+		}
+		freed, full = c.col.Full()
 	}
 	return nil
 }
@@ -649,6 +763,14 @@ func (c *Consumer) stopWith(p Problem) {
 	}
 	c.active = false
 	c.cl.PauseFetchTopics(c.o.Topics...)
+	c.mu.Lock()
+	trial := c.trial
+	c.trial = nil
+	c.mu.Unlock()
+	if trial != nil {
+		trial <- p
+		return
+	}
 	c.owner.Halted(p, c.generation.Load())
 }
 

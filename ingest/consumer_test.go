@@ -63,7 +63,7 @@ func TestConsumer_ResumeRefusesPartitionsOfAnotherMember(t *testing.T) {
 	r.c.mu.Unlock()
 }
 
-func TestConsumer_PositionsOutsideOfTheLogHalt(t *testing.T) {
+func TestFault_E6_PositionsOutsideOfTheLogHalt(t *testing.T) {
 	c := newCluster(t, 1)
 	produce(t, c, 0, "a", "b", "c", "d")
 	r := read(t, c, newSink(1), nil)
@@ -80,22 +80,28 @@ func TestConsumer_PositionsOutsideOfTheLogHalt(t *testing.T) {
 	require.Equal(t, []string{"0@3"}, take(t, r.sink.batches).records)
 }
 
-func TestConsumer_ATopicThatIsCreatedAgainHaltsAfterWhatWasRead(t *testing.T) {
+// TestFault_E10_ATopicThatIsCreatedAgainIsReadWhenToldSo, without a restart. It takes
+// the grace of an unknown topic.
+func TestFault_E10_ATopicThatIsCreatedAgainIsReadWhenToldSo(t *testing.T) {
 	c := newCluster(t, 1)
-	produce(t, c, 0, "a", "b")
-	seen := make(chan int64, 10)
-	r := read(t, c, newSink(100), func(o *Options) { o.Metrics.Head = func(_ change.Partition, offset, _ int64) { seen <- offset } })
+	produce(t, c, 0, "a")
+	r := read(t, c, newSink(1), nil)
 	r.resume(at(0))
-	take(t, seen)
+	require.Equal(t, []string{"0@0"}, take(t, r.sink.batches).records)
 	require.NoError(t, c.DeleteTopic(topic))
 	require.NoError(t, c.CreateTopic(topic, 1, nil))
-	b := take(t, r.sink.batches)
-	require.Equal(t, "revoke", b.reason)
-	require.Equal(t, []string{"0@0", "0@1"}, b.records)
-	require.Contains(t, []string{"K-RECREATED", "K-NO-TOPIC"}, take(t, r.halts).problem.Code)
+	produce(t, c, 0, "new")
+	require.Equal(t, "K-NO-TOPIC", take(t, r.halts).problem.Code)
+	_, err := r.c.Resume(testContext(t), at(1), map[string]string{topic: "the old one"}, "")
+	requireProblem(t, err, "K-RECREATED")
+	_, err = r.c.Resume(testContext(t), at(0), nil, "") // as an operator stated
+	require.ErrorContains(t, err, "joined anew")
+	take(t, r.assigned)
+	r.resume(at(0))
+	require.Equal(t, []string{"0@0"}, take(t, r.sink.batches).records)
 }
 
-func TestConsumer_ANewPartitionWaitsForTheEndsOfTheOldOnes(t *testing.T) {
+func TestFault_E12_ANewPartitionWaitsForTheEndsOfTheOldOnes(t *testing.T) {
 	c := newCluster(t, 2)
 	produce(t, c, 0, "a", "b", "c")
 	produce(t, c, 1, "x", "y", "z")
@@ -120,7 +126,7 @@ func TestConsumer_ANewPartitionIsReadAtOnceWhereNothingIsAhead(t *testing.T) {
 	require.Equal(t, []string{"1@0"}, take(t, r.sink.batches).records)
 }
 
-func TestConsumer_TransactionMarkersMoveThePositionOnly(t *testing.T) {
+func TestFault_E18_TransactionMarkersMoveThePositionOnly(t *testing.T) {
 	c := newCluster(t, 1)
 	ctx := testContext(t)
 	p := newTestClient(t, options(c), kgo.TransactionalID("x"), kgo.DefaultProduceTopic(topic))
@@ -143,7 +149,7 @@ func TestConsumer_TransactionMarkersMoveThePositionOnly(t *testing.T) {
 	require.Equal(t, []int64{3}, nexts(b.start))
 }
 
-func TestConsumer_AMarkerAtTheEndIsAppliedToo(t *testing.T) {
+func TestFault_E18_AMarkerAtTheEndIsAppliedToo(t *testing.T) {
 	c := newCluster(t, 1)
 	ctx := testContext(t)
 	p := newTestClient(t, options(c), kgo.TransactionalID("x"), kgo.DefaultProduceTopic(topic))
@@ -266,4 +272,21 @@ func TestConsumer_FirstPositionsComeFromTheConfiguredStart(t *testing.T) {
 	require.Equal(t, []int64{2, 0}, nexts(pos))
 	require.NotEmpty(t, cluster.ID)
 	require.NotNil(t, r.c.Admin())
+}
+
+func TestConsumer_CallsKeepTheirOrder(t *testing.T) {
+	c := newCluster(t, 1)
+	r := read(t, c, newSink(1), nil)
+	const n = 1000
+	got := make(chan int, n)
+	hold := make(chan struct{})
+	r.c.call(func() { <-hold })
+	for i := range n { // more than any buffer
+		r.c.call(func() { got <- i })
+	}
+	close(hold)
+	r.settled()
+	for i := range n {
+		require.Equal(t, i, take(t, got))
+	}
 }

@@ -30,6 +30,10 @@ const (
 // written before the commit that counts them: Flush must return nil first. It
 // is at least once, with stable keys. It is safe for concurrent use.
 type DeadLetters struct {
+	// Written, if set before the first Send, is told the class of every letter that
+	// the brokers acknowledged.
+	Written func(class string)
+
 	cl       *kgo.Client
 	topic    string
 	pipeline string
@@ -72,6 +76,8 @@ func (d *DeadLetters) Send(ctx context.Context, rec *decode.Record, rowErr *deco
 			d.mu.Lock()
 			d.err = err
 			d.mu.Unlock()
+		} else if d.Written != nil {
+			d.Written(string(rowErr.Class))
 		}
 	})
 }

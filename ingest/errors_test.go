@@ -65,7 +65,7 @@ func TestConsumer_OnErrorSkipCountsAndGoesOn(t *testing.T) {
 	}
 }
 
-func TestConsumer_RecordsOverTheLimitAreRowErrors(t *testing.T) {
+func TestFault_E22_RecordsOverTheLimitAreRowErrors(t *testing.T) {
 	c := newCluster(t, 1)
 	produce(t, c, 0, "far too long")
 	r := read(t, c, newSink(1), func(o *Options) { o.MaxRecordBytes = 10 })
@@ -104,6 +104,9 @@ func TestConsumer_WithoutAPlaceForDeadLettersTheBatchWaits(t *testing.T) {
 	produce(t, c, 0, "bad", "b")
 	letters, err := NewDeadLetters(options(c), "there is no such topic", "p")
 	require.NoError(t, err)
+	written := 0
+	letters.Written = func(string) { written++ }
+	t.Cleanup(func() { require.Zero(t, written, "what no broker took was not written") })
 	t.Cleanup(letters.Close)
 	r := read(t, c, newSink(1), func(o *Options) { o.OnError, o.Letters = OnErrorDeadLetter, letters })
 	r.resume(at(0))
@@ -117,8 +120,11 @@ func TestDeadLetters_KeepANullAValueAndReportAnErrorOnce(t *testing.T) {
 	letters, err := NewDeadLetters(options(c), "dead", "p")
 	require.NoError(t, err)
 	t.Cleanup(letters.Close)
+	written := make(chan string, 10)
+	letters.Written = func(class string) { written <- class }
 	letters.SendRow(ctx, part(3), 7, &change.RawRecord{Timestamp: 5}, &decode.RowError{Class: decode.ClassUnavailable, Msg: "gone"})
 	require.NoError(t, letters.Flush(ctx))
+	require.Equal(t, string(decode.ClassUnavailable), take(t, written))
 	cl := newTestClient(t, options(c), kgo.ConsumeTopics("dead"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	records := cl.PollFetches(ctx).Records()
 	require.Len(t, records, 1)
@@ -250,12 +256,12 @@ func TestConsumer_FetchErrorsAreJudged(t *testing.T) {
 	}{
 		{&kgo.ErrDataLoss{Topic: topic, ConsumedTo: 9, ResetTo: 4}, "K-TRUNCATED"},
 		{kerr.OffsetOutOfRange, "K-GAP"},
-		{kerr.UnknownTopicID, "K-RECREATED"},
+		{kerr.UnknownTopicID, ""}, // not at once
 		{kerr.CorruptMessage, "K-CORRUPT"},
 		{kerr.NotLeaderForPartition, ""},
 		{context.Canceled, ""},
 	} {
-		p := r.c.fetchProblem(kgo.NewErrFetch(f.err))
+		p := r.c.judge(kgo.NewErrFetch(f.err)).stop
 		if f.code == "" {
 			require.Nil(t, p)
 			continue

@@ -29,54 +29,35 @@ func commitDone(errs chan<- error) func(*kgo.Client, *kmsg.OffsetCommitRequest, 
 	}
 }
 
-// handle takes what a poll brought. Errors are looked at first: data that comes
-// with a lost position must not be taken, everything before it was.
+// handle takes what a poll brought: first the records, also those that came with
+// an error of another partition, or before one of their own; then the errors.
 func (c *Consumer) handle(ctx context.Context, fetches kgo.Fetches) {
 	if !c.active {
+		c.groupTrouble(fetches)
 		return // read before the table said from where: it is read again
 	}
-	if p := c.fetchProblem(fetches); p != nil {
-		if err := c.flush(ctx, "revoke"); err == nil {
-			c.stopWith(*p)
-		}
-		return
-	}
+	v := c.judge(fetches)
 	fetches.EachPartition(func(ftp kgo.FetchTopicPartition) {
-		if c.active {
+		if c.active && !v.void[change.Partition{Topic: ftp.Topic, Partition: ftp.Partition}] {
 			c.partition(ctx, &ftp)
 		}
 	})
-	if c.active {
-		c.release()
+	if !c.active {
+		return
 	}
-}
-
-// fetchProblem finds an error that must stop reading.
-func (c *Consumer) fetchProblem(fetches kgo.Fetches) *Problem {
-	var found *Problem
-	fetches.EachError(func(topic string, partition int32, err error) {
-		if found != nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-			return
-		}
-		p := change.Partition{Topic: topic, Partition: partition}
-		var loss *kgo.ErrDataLoss
-		var bomb *kgo.ErrDecompressTooLarge
-		switch {
-		case errors.As(err, &loss):
-			found = problem("K-TRUNCATED", "%s: applied up to offset %d, but the log was cut back to %d", p, loss.ConsumedTo, loss.ResetTo)
-		case errors.As(err, &bomb):
-			found = problem("K-CORRUPT", "%s: the record batch at offset %d would decompress to more than is taken (64 MiB, or twice max_record_bytes); it ends before offset %d", p, bomb.Offset, bomb.NextOffset)
-		case errors.Is(err, kerr.OffsetOutOfRange):
-			found = problem("K-GAP", "%s: the position is outside of the log", p)
-		case errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.InconsistentTopicID):
-			found = problem("K-RECREATED", "topic %s was deleted or created again: %v", topic, err)
-		default:
-			if found = classify(err, "reading "+p.String()); found == nil {
-				c.o.Log.Debug("fetch error, the client retries", "partition", p, "err", err)
-			}
-		}
-	})
-	return found
+	if p := c.unreadable(v); p != nil && v.stop == nil {
+		v.stop = p
+	}
+	if v.stop == nil {
+		c.release()
+		return
+	}
+	if err := c.flush(ctx, "revoke"); err == nil && c.active {
+		c.mu.Lock()
+		c.suspect = len(v.void) == 0 // a position that is lost stays lost
+		c.mu.Unlock()
+		c.stopWith(*v.stop)
+	}
 }
 
 func (c *Consumer) partition(ctx context.Context, f *kgo.FetchTopicPartition) {
@@ -86,6 +67,9 @@ func (c *Consumer) partition(ctx context.Context, f *kgo.FetchTopicPartition) {
 			c.stopWith(*problem("K-PARTIAL", "records of %s/%d came, a partition that was not there when reading began", f.Topic, f.Partition))
 		}
 		return
+	}
+	if f.Err == nil {
+		delete(c.trouble, c.partitions[part])
 	}
 	if m := c.o.Metrics.Fetched; m != nil && f.HighWatermark > 0 {
 		m(c.partitions[part], f.HighWatermark, f.LastStableOffset)
@@ -205,9 +189,6 @@ func (c *Consumer) refuse(ctx context.Context, err error) bool {
 	case OnErrorDeadLetter:
 		c.o.Letters.Send(ctx, &c.rec, row)
 		c.col.Count(CountDeadLetter)
-		if m := c.o.Metrics.Letter; m != nil {
-			m(string(row.Class))
-		}
 		return true
 	}
 	// What came before the record is committed first, so that a restart stands

@@ -12,12 +12,17 @@ import (
 	"applier/storage/paimon/manifest"
 )
 
+// ErrSource: the source of the batches does not answer; it may later.
+var ErrSource = errors.New("the source does not answer")
+
 // classify names the code of an error: the one place where errors of the rooms
 // below become decisions.
 func classify(err error) Code {
 	switch {
 	case errors.Is(err, errPanic):
 		return CodePanic
+	case errors.Is(err, ErrSource):
+		return CodeUnavailable
 	case errors.Is(err, objstore.ErrFull):
 		return CodeFull
 	case errors.Is(err, objstore.ErrReadOnly):

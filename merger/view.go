@@ -192,7 +192,7 @@ func (v *view) steps(ctx context.Context, to *link) ([]*link, error) {
 	}
 	below := v.ref
 	for _, l := range append(steps, to) {
-		if l.own != nil && !l.copied() && l.own.Base != below.Ident {
+		if l.ours() && l.own.Base != below.Ident {
 			return nil, nil
 		}
 		below = l.ref

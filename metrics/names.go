@@ -144,6 +144,10 @@ func ingestTable() []Desc {
 			"Records behind the last stable offset: they wait for an open transaction of their producer.",
 		},
 		{
+			"ingest", "applier_source_alarms", Gauge, "partitions", perPipeline(Label{Name: "code"}),
+			"Partitions with an alarm, by code; the pipeline goes on, docs/operations.md has each code's remedy.",
+		},
+		{
 			"ingest", "applier_source_retention_headroom_seconds", Gauge, "seconds", perPartition(),
 			"Time until retention removes records that are not yet in the table.",
 		},
@@ -154,6 +158,10 @@ func ingestTable() []Desc {
 		{
 			"ingest", "applier_source_partitions_held_back", Gauge, "partitions", perPipeline(),
 			"New partitions that wait until the older ones pass the end noted when they appeared.",
+		},
+		{
+			"ingest", "applier_source_rebalances_total", Counter, "", perPipeline(),
+			"Times the group gave the table to this instance; one that grows by itself is a group that finds no rest.",
 		},
 		{
 			"ingest", "applier_ownership_flaps_total", Counter, "", perPipeline(),

@@ -36,9 +36,11 @@ type Ingest struct {
 	LagRecords         *prometheus.GaugeVec // topic, partition
 	LagSeconds         *prometheus.GaugeVec // topic, partition
 	LSOLagRecords      *prometheus.GaugeVec // topic, partition
+	Alarms             *prometheus.GaugeVec // code
 	RetentionHeadroom  *prometheus.GaugeVec // topic, partition
 	PartitionsAssigned *prometheus.GaugeVec
 	PartitionsHeldBack *prometheus.GaugeVec
+	Rebalances         *prometheus.CounterVec
 	OwnershipFlaps     *prometheus.CounterVec
 	FetchPausedSeconds *prometheus.CounterVec // reason
 	FetchPauses        *prometheus.CounterVec // reason
@@ -57,9 +59,11 @@ func newIngest(b builder) *Ingest {
 		LagRecords:         b.gauge("applier_source_lag_records"),
 		LagSeconds:         b.gauge("applier_source_lag_seconds"),
 		LSOLagRecords:      b.gauge("applier_source_lso_lag_records"),
+		Alarms:             b.gauge("applier_source_alarms"),
 		RetentionHeadroom:  b.gauge("applier_source_retention_headroom_seconds"),
 		PartitionsAssigned: b.gauge("applier_source_partitions_assigned"),
 		PartitionsHeldBack: b.gauge("applier_source_partitions_held_back"),
+		Rebalances:         b.counter("applier_source_rebalances_total"),
 		OwnershipFlaps:     b.counter("applier_ownership_flaps_total"),
 		FetchPausedSeconds: b.counter("applier_fetch_paused_seconds_total"),
 		FetchPauses:        b.counter("applier_fetch_pauses_total"),

@@ -166,6 +166,9 @@ func statusCommand() *cobra.Command {
 			if forgotten := p.Deletes.Forgotten(); forgotten != "" {
 				fmt.Fprintf(out, "    %s\n", forgotten)
 			}
+			for _, a := range p.Alarms {
+				fmt.Fprintf(out, "    %s: %s\n    %s\n", a.Code, a.Message, a.Remedy)
+			}
 			if p.LastError != "" {
 				fmt.Fprintf(out, "    %s\n", p.LastError)
 			}

@@ -193,6 +193,11 @@ func (c *Cluster) Addrs() []string {
 	return out
 }
 
+// DataDir is where broker i keeps its logs and metadata.
+func (c *Cluster) DataDir(i int) string {
+	return filepath.Join(c.dir, fmt.Sprintf("node%d", i+1), "data")
+}
+
 // KillNode ends broker i (from 0) with SIGKILL.
 func (c *Cluster) KillNode(i int) { c.nodes[i].proc.Kill() }
 

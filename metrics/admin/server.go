@@ -39,6 +39,8 @@ type Options struct {
 	Source   Source
 	Control  Control
 	Log      *slog.Logger
+	// ListenFn opens both ports; nil is the ordinary network.
+	ListenFn func(ctx context.Context, network, address string) (net.Listener, error)
 }
 
 // Server is the two HTTP servers. Make one with Listen.
@@ -54,12 +56,16 @@ func Listen(ctx context.Context, o Options) (*Server, error) {
 	if o.Gatherer == nil || o.Source == nil || o.Control == nil {
 		return nil, errors.New("serving HTTP needs a gatherer, a source and a control")
 	}
-	var lc net.ListenConfig
-	public, err := lc.Listen(ctx, "tcp", o.Listen)
+	listen := o.ListenFn
+	if listen == nil {
+		var lc net.ListenConfig
+		listen = lc.Listen
+	}
+	public, err := listen(ctx, "tcp", o.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("listening on server.listen %s: %w", o.Listen, err)
 	}
-	admin, err := lc.Listen(ctx, "tcp", o.AdminListen)
+	admin, err := listen(ctx, "tcp", o.AdminListen)
 	if err != nil {
 		public.Close()
 		return nil, fmt.Errorf("listening on server.admin.listen %s: %w", o.AdminListen, err)

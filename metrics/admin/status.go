@@ -68,6 +68,8 @@ type PipelineStatus struct {
 	Since  time.Time `json:"since"`
 	Halt   *Halt     `json:"halt,omitempty"`
 	Detail string    `json:"detail,omitempty"` // what it is doing, for people
+	// Alarms are what an operator should know although the pipeline goes on.
+	Alarms []Halt `json:"alarms,omitempty"`
 	// LastError is the last error that did not halt the pipeline.
 	LastError     string    `json:"last_error,omitempty"`
 	LastErrorTime time.Time `json:"last_error_time,omitzero"`

@@ -58,7 +58,7 @@ func (n Name) String() string { return n.Database + "." + n.Table }
 // concurrent use and keeps nothing: every call looks at the disk.
 type FileSystem struct {
 	root string
-	o    objstore.LocalOptions
+	open func(folder string) (objstore.Bucket, error)
 }
 
 // NewFileSystem returns the catalog of a warehouse folder, which must exist.
@@ -69,8 +69,14 @@ func NewFileSystem(root string, o objstore.LocalOptions) (*FileSystem, error) {
 		}
 		return nil, fmt.Errorf("opening warehouse %s: %w", root, err)
 	}
-	return &FileSystem{root: root, o: o}, nil
+	open := func(folder string) (objstore.Bucket, error) { return objstore.NewLocal(folder, o) }
+	return &FileSystem{root: root, open: open}, nil
 }
+
+// UseStore replaces what opens a table's folder, before the first call of
+// another method: tests put something between the tables and the disk, or
+// another disk below them.
+func (c *FileSystem) UseStore(open func(folder string) (objstore.Bucket, error)) { c.open = open }
 
 func (c *FileSystem) dir(n Name) string { return filepath.Join(c.root, n.Database+".db", n.Table) }
 
@@ -80,7 +86,7 @@ func (c *FileSystem) Bucket(ctx context.Context, n Name) (objstore.Bucket, error
 	if !namePart.MatchString(n.Database) || !namePart.MatchString(n.Table) {
 		return nil, fmt.Errorf("%w: %q", ErrBadName, n)
 	}
-	b, err := objstore.NewLocal(c.dir(n), c.o)
+	b, err := c.open(c.dir(n))
 	if errors.Is(err, objstore.ErrNotExist) {
 		return nil, fmt.Errorf("%w: %s", ErrNoTable, n)
 	}
@@ -118,7 +124,7 @@ func (c *FileSystem) Create(ctx context.Context, n Name, s *paimon.Schema) (*pai
 	if err := c.makeFolders(n); err != nil {
 		return nil, fmt.Errorf("creating table %s: %w", n, err)
 	}
-	b, err := objstore.NewLocal(c.dir(n), c.o)
+	b, err := c.open(c.dir(n))
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -16,6 +17,7 @@ import (
 	"applier/metrics"
 	"applier/metrics/admin"
 	"applier/storage/catalog"
+	"applier/storage/objstore"
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
@@ -35,6 +37,7 @@ type App struct {
 	fetchBytes     int32
 	encoders       int
 	sessionTimeout time.Duration
+	listen         func(ctx context.Context, network, address string) (net.Listener, error)
 	onCommit       func(string, merger.Commit)
 	pipelines      map[string]*pipeline
 	draining       chan struct{}
@@ -48,6 +51,10 @@ type Options struct {
 	Kafka func(*ingest.ClientOptions)
 	// SessionTimeout of consumer groups; zero is the configuration's.
 	SessionTimeout time.Duration
+	// Listen opens the HTTP ports; nil is the ordinary network.
+	Listen func(ctx context.Context, network, address string) (net.Listener, error)
+	// Store opens the folder of a table; nil is the local disk.
+	Store func(folder string) (objstore.Bucket, error)
 	// Committed is called after each commit (the demo prints it).
 	Committed func(pipeline string, c merger.Commit)
 }
@@ -69,7 +76,7 @@ func New(cfg *config.Config, o Options) (*App, error) {
 	registry := metrics.NewRegistry(o.Build)
 	a := &App{
 		cfg: cfg, log: o.Log, kafka: kafka, registry: registry, metrics: metrics.New(registry), budget: batcher.NewBudget(int64(cfg.Memory)),
-		instance: instanceName(), encoders: runtime.GOMAXPROCS(0), sessionTimeout: o.SessionTimeout, onCommit: o.Committed,
+		instance: instanceName(), encoders: runtime.GOMAXPROCS(0), sessionTimeout: o.SessionTimeout, listen: o.Listen, onCommit: o.Committed,
 		pipelines: map[string]*pipeline{}, draining: make(chan struct{}),
 	}
 	a.metrics.Process.MemoryBudget.WithLabelValues().Set(float64(cfg.Memory))
@@ -83,6 +90,9 @@ func New(cfg *config.Config, o Options) (*App, error) {
 	}
 	if a.catalog, err = newCatalog(cfg, a.observeStore); err != nil {
 		return nil, err
+	}
+	if o.Store != nil {
+		a.catalog.UseStore(o.Store)
 	}
 	for _, name := range cfg.Names() {
 		a.pipelines[name] = newPipeline(a, cfg.Pipelines[name])
@@ -134,7 +144,7 @@ func (a *App) indexCeiling(p *pipeline) func() int64 {
 func (a *App) Run(ctx, force context.Context) error {
 	server, err := admin.Listen(force, admin.Options{
 		Listen: a.cfg.Server.Listen, AdminListen: a.cfg.Server.Admin.Listen,
-		Token: a.cfg.Server.Admin.Token.Reveal(), Gatherer: a.registry, Source: a, Control: a, Log: a.log,
+		Token: a.cfg.Server.Admin.Token.Reveal(), Gatherer: a.registry, Source: a, Control: a, Log: a.log, ListenFn: a.listen,
 	})
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -10,6 +11,9 @@ import (
 	"applier/merger"
 	"applier/metrics"
 	"applier/metrics/admin"
+	"applier/storage/catalog"
+	"applier/storage/objstore"
+	"applier/storage/paimon"
 )
 
 func (a *App) find(name string) (*pipeline, error) {
@@ -117,7 +121,7 @@ func (a *App) Ready() []string {
 		case applier == nil && opening == nil:
 			why = append(why, name+": starting")
 		case applier == nil:
-			why = append(why, name+": cannot start")
+			why = append(why, name+": cannot start: "+causeOf(opening))
 		default:
 			if s := applier.Status(); s.Halt != nil {
 				why = append(why, fmt.Sprintf("%s: halted with %s", name, s.Halt.Code))
@@ -127,6 +131,23 @@ func (a *App) Ready() []string {
 		}
 	}
 	return why
+}
+
+// causeOf names what keeps a pipeline from starting in words that may be public:
+// a Kafka problem by its code, nothing of an error's own text.
+func causeOf(err error) string {
+	var p *ingest.Problem
+	switch {
+	case errors.As(err, &p):
+		return p.Code
+	case errors.Is(err, catalog.ErrNoTable):
+		return "the table does not exist"
+	case errors.Is(err, paimon.ErrRefused):
+		return "the table is of a kind that is not written"
+	case errors.Is(err, objstore.ErrNotExclusive):
+		return "the warehouse cannot publish snapshots safely"
+	}
+	return "see applier status"
 }
 
 // Status implements admin.Source.
@@ -156,6 +177,7 @@ func (p *pipeline) status() admin.PipelineStatus {
 	s := applier.Status()
 	out.State, out.Snapshot = stateOf(s), s.Snapshot.ID
 	out.Detail = "step: " + s.Phase.String()
+	out.Alarms, _ = p.alarms.list()
 	out.Index = admin.IndexStatus{Keys: s.IndexKeys, MemoryBytes: s.IndexBytes, Progress: s.Rebuild}
 	out.Deletes = p.deletesStatus(s)
 	out.LagRecords = p.lagOf(s.Positions, lags)

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"applier/batcher"
@@ -63,7 +64,10 @@ func (c *collector) Full() (<-chan struct{}, bool) {
 type owner struct{ p *pipeline }
 
 // Assigned implements ingest.Owner.
-func (o owner) Assigned() { o.p.applier.Post(merger.Assigned{}) }
+func (o owner) Assigned() {
+	o.p.app.metrics.Ingest.Rebalances.WithLabelValues(o.p.name, o.p.target).Inc()
+	o.p.applier.Post(merger.Assigned{})
+}
 
 // revokeGrace is how long a revocation waits for the outcome of a publish.
 const revokeGrace = 20 * time.Second
@@ -83,12 +87,16 @@ func (o owner) Halted(p ingest.Problem, generation uint64) {
 // source is the commit loop's view of the consumer.
 type source struct{ p *pipeline }
 
+// asHalt turns what Kafka said into what the commit loop understands.
 func asHalt(err error) error {
 	var p *ingest.Problem
-	if errors.As(err, &p) {
+	switch {
+	case err == nil, errors.Is(err, context.Canceled):
+		return err
+	case errors.As(err, &p):
 		return &merger.Halt{Code: merger.Code(p.Code), Facts: p.Facts}
 	}
-	return err
+	return fmt.Errorf("%w: %w", merger.ErrSource, err)
 }
 
 // ResolveStart implements merger.Source.
@@ -102,6 +110,7 @@ func (s source) ResolveStart(ctx context.Context) (change.Positions, map[string]
 
 // Resume implements merger.Source.
 func (s source) Resume(ctx context.Context, pos change.Positions, topics map[string]string, cluster string) (uint64, error) {
+	s.p.alarmed(ctx, pos)
 	generation, err := s.p.consumer.Resume(ctx, pos, topics, cluster)
 	return generation, asHalt(err)
 }

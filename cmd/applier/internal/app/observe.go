@@ -154,9 +154,9 @@ func (o observer) TwoPartitions(n int64) {
 	o.m.Batcher.SplitKeys.WithLabelValues(o.labels()...).Add(float64(n))
 }
 
-// DeadLetter implements merger.Observer.
+// DeadLetter implements merger.Observer. The letters themselves are counted when
+// the brokers acknowledge them.
 func (o observer) DeadLetter(class string) {
-	o.m.Ingest.DeadLetters.WithLabelValues(o.labels(class)...).Inc()
 	if class == string(change.ClassLate) || class == string(change.ClassTie) {
 		return // nothing is wrong with the row
 	}
@@ -198,7 +198,6 @@ func (p *pipeline) ingestMetrics() ingest.Metrics {
 			p.errors.Add(1)
 		},
 		Dropped: func(reason string) { m.Ingest.Dropped.WithLabelValues(labels(reason)...).Inc() },
-		Letter:  func(class string) { m.Ingest.DeadLetters.WithLabelValues(labels(class)...).Inc() },
 		Held: func(partitions int) {
 			m.Ingest.PartitionsHeldBack.WithLabelValues(labels()...).Set(float64(partitions))
 		},

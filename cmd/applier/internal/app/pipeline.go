@@ -56,6 +56,9 @@ type pipeline struct {
 	errors      atomic.Int64
 	ledger      *batcher.Account
 	ages        ages
+	alarms      alarms
+	away        time.Time                                 // since when Kafka has not answered, of watch's goroutine
+	told        bool                                      // that it does not; of watch's goroutine
 	lookups     struct{ hits, misses, collisions rising } // of watch's goroutine
 	duplicates  rising                                    // of watch's goroutine
 }
@@ -226,7 +229,14 @@ func (p *pipeline) deadLetters() (*ingest.DeadLetters, error) {
 	if !p.cfg.DeadLetters() {
 		return nil, nil
 	}
-	return ingest.NewDeadLetters(p.app.kafka, p.cfg.DeadLetter.Topic, p.name)
+	letters, err := ingest.NewDeadLetters(p.app.kafka, p.cfg.DeadLetter.Topic, p.name)
+	if err != nil {
+		return nil, err
+	}
+	letters.Written = func(class string) {
+		p.app.metrics.Ingest.DeadLetters.WithLabelValues(p.name, p.target, class).Inc()
+	}
+	return letters, nil
 }
 
 // settings of the commit loop. Every pipeline has a folder of its own below

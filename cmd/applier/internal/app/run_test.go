@@ -102,7 +102,9 @@ func TestApp_APipelineThatCannotStartIsToldInTheStatus(t *testing.T) {
 	w := newWorld(t, "    key: [id]\n")
 	r := w.run()
 	cl := admin.NewClient(r.admin, "")
-	require.Eventually(t, func() bool { return len(r.app.Ready()) == 1 && r.app.Ready()[0] == "p: cannot start" }, patience, time.Millisecond)
+	require.Eventually(t, func() bool {
+		return len(r.app.Ready()) == 1 && r.app.Ready()[0] == "p: cannot start: the table does not exist"
+	}, patience, time.Millisecond)
 	s, err := cl.Status(testContext(t))
 	require.NoError(t, err)
 	require.Equal(t, metrics.StateBackoff, s.Pipelines[0].State)

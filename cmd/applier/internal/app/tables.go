@@ -32,7 +32,7 @@ func openTable(ctx context.Context, c *catalog.FileSystem, p *config.Pipeline, k
 		return t, err
 	}
 	if p.Create == nil {
-		return nil, fmt.Errorf("table %s does not exist; create it, or let the pipeline do so by this line:\n  create: {}", p.Target.Table)
+		return nil, missingTable(p.Target.Table)
 	}
 	schema, err := newSchema(ctx, p, kafka)
 	if err != nil {
@@ -48,6 +48,16 @@ func openTable(ctx context.Context, c *catalog.FileSystem, p *config.Pipeline, k
 	log.Info("table created", "columns", len(schema.Fields), "partition_by", strings.Join(schema.PartitionKeys, ","))
 	return t, nil
 }
+
+// missingTable is a catalog.ErrNoTable that says how to make the table.
+type missingTable string
+
+// Error implements error.
+func (t missingTable) Error() string {
+	return fmt.Sprintf("table %s does not exist; create it, or let the pipeline do so by this line:\n  create: {}", string(t))
+}
+
+func (missingTable) Unwrap() error { return catalog.ErrNoTable }
 
 // newSchema makes the schema of a pipeline's table: the columns of the records'
 // own schema, changed and completed by create.types.
@@ -158,7 +168,7 @@ func kafkaOptions(cfg *config.Config, log *slog.Logger) (ingest.ClientOptions, e
 		o.TLS = tls
 	}
 	if s := cfg.Kafka.SASL; s != nil {
-		o.SASL = ingest.SASL{Mechanism: s.Mechanism, Username: s.Username, Password: s.Password.Reveal()}
+		o.SASL = ingest.SASL{Mechanism: s.Mechanism, Username: s.Username, Password: s.Password.Reload}
 	}
 	return o, nil
 }

@@ -69,7 +69,7 @@ func validateTable(ctx context.Context, c *catalog.FileSystem, p *config.Pipelin
 		return err
 	}
 	if errors.Is(err, catalog.ErrNoTable) {
-		return fmt.Errorf("table %s does not exist; create it, or let the pipeline do so by this line:\n  create: {}", p.Target.Table)
+		return missingTable(p.Target.Table)
 	}
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"applier/ingest"
@@ -21,6 +22,7 @@ func (p *pipeline) watch(ctx context.Context) {
 	for {
 		p.gauges(p.applier.Status())
 		p.lag(ctx)
+		p.lookOut(ctx)
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -108,7 +110,7 @@ func (p *pipeline) lag(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	retention, _ := p.consumer.Admin().Retention(ctx, topics)
+	settings, _ := p.consumer.Admin().Settings(ctx, topics)
 	pos := p.applier.Status().Positions
 	m := p.app.metrics.Ingest
 	now := time.Now()
@@ -128,12 +130,56 @@ func (p *pipeline) lag(ctx context.Context) {
 		m.LagRecords.WithLabelValues(labels...).Set(float64(n))
 		m.LagSeconds.WithLabelValues(labels...).Set(p.ages.age(part, at.Next, max(l.Stable-at.Next, 0), now).Seconds())
 		m.LSOLagRecords.WithLabelValues(labels...).Set(float64(l.End - l.Stable))
-		if r, ok := retention[part.Topic]; ok && r >= 0 {
-			m.RetentionHeadroom.WithLabelValues(labels...).Set(p.headroom(r, n, last).Seconds())
+		if s, ok := settings[part.Topic]; ok && s.Retention >= 0 {
+			m.RetentionHeadroom.WithLabelValues(labels...).Set(p.headroom(s.Retention, n, last).Seconds())
 		}
+	}
+	p.watchTransactions(ctx, pos, lags, now)
+	p.watchTombstones(ctx, pos, settings)
+	_, count := p.alarms.list()
+	for _, code := range []merger.Code{merger.CodeOpenTxn, merger.CodeTombstones} {
+		m.Alarms.WithLabelValues(p.name, p.target, string(code)).Set(float64(count[code]))
 	}
 	m.PartitionsAssigned.WithLabelValues(p.name, p.target).Set(float64(len(lags)))
 	p.fresh(behind == 0, now)
+}
+
+// awayGrace is how long Kafka may be out of reach before standing by counts as
+// trouble.
+const awayGrace = 30 * time.Second
+
+// lookOut asks Kafka something while the table is not ours: a client that cannot
+// log in never comes as far as the group, and would stand by for ever.
+func (p *pipeline) lookOut(ctx context.Context) {
+	now := time.Now()
+	if p.consumer.Owned() {
+		p.away, p.told = time.Time{}, false
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, watchEvery)
+	defer cancel()
+	_, err := p.consumer.Admin().Describe(ctx, p.cfg.Source.TopicList())
+	if err == nil {
+		if p.told {
+			p.applier.Post(merger.Revoked{}) // standing by is well again
+		}
+		p.away, p.told = time.Time{}, false
+		return
+	}
+	if p.away.IsZero() {
+		p.away = now
+	}
+	var found *ingest.Problem
+	if !errors.As(err, &found) {
+		if now.Sub(p.away) < awayGrace {
+			return
+		}
+		found = &ingest.Problem{Code: string(merger.CodeUnavailable), Facts: err.Error()}
+	}
+	if !p.consumer.Owned() {
+		p.told = true
+		owner{p}.Halted(*found, 0)
+	}
 }
 
 // advanceVisible notes that a batch with changes up to a time is in the table.

@@ -154,6 +154,9 @@ func codesText() string {
 	var b strings.Builder
 	for _, c := range merger.Codes() {
 		b.WriteString("### " + string(c.Code) + "\n\n" + c.Means + "\n\n**What to do.** " + c.Do + "\n\n")
+		if c.Alarm {
+			b.WriteString("This is an alarm: the pipeline goes on.\n\n")
+		}
 		if c.Retries {
 			b.WriteString("The pipeline keeps trying and goes on by itself when the cause is gone.\n\n")
 		}
