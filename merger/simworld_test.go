@@ -264,6 +264,18 @@ func (w *world) run() {
 		w.heal()
 	}
 	w.settle()
+	if w.failure == "" && w.on("insert") {
+		w.seedStep(w.steps)
+		for range 6 { // so many that the record grows old under an idle pipeline
+			w.peers = nil
+			w.peerPlans("insert")
+			w.peerPublishes()
+		}
+		w.observe()
+		for to := w.steps + 40; w.steps < to && w.failure == ""; w.steps++ {
+			w.calmStep()
+		}
+	}
 	if w.failure == "" && w.on("rollback") {
 		w.seedStep(w.steps)
 		w.rollback() // under instances that have nothing to do
@@ -280,17 +292,22 @@ func (w *world) run() {
 // settle lets everybody work until everything is applied.
 func (w *world) settle() {
 	for limit := w.steps + healSteps; w.steps < limit && w.failure == "" && !w.done(); w.steps++ {
-		w.seedStep(w.steps)
-		w.now = w.now.Add(100 * time.Millisecond)
-		for _, i := range w.instances {
-			i.step()
-			w.operator(i)
-		}
-		w.observe()
+		w.calmStep()
 	}
 	if w.failure == "" && !w.done() {
 		w.fail("liveness", "not everything was applied after the faults ended: %s", w.positions())
 	}
+}
+
+// calmStep lets everybody do one thing.
+func (w *world) calmStep() {
+	w.seedStep(w.steps)
+	w.now = w.now.Add(100 * time.Millisecond)
+	for _, i := range w.instances {
+		i.step()
+		w.operator(i)
+	}
+	w.observe()
 }
 
 // act is one random event.
