@@ -47,7 +47,7 @@ sim: ## the seeded simulation of the commit loop: SEEDS=200
 	$(GO) test -count=1 -timeout 24h ./merger -run TestSimulation -seeds $(SEEDS)
 
 crash: itest-setup ## kill -9 cycles on the real binary with real Kafka: CYCLES=25
-	APPLIER_CYCLES=$(CYCLES) $(GO) test -count=1 -tags itest -timeout 24h ./itest -run 'Crash'
+	CRASH_CYCLES=$(CYCLES) $(GO) test -count=1 -tags itest -timeout 24h ./itest -run 'Crash'
 
 bench: ## workloads and kernels; OUT=file.json writes figures, WORKLOADS=W2-10M-100k runs one
 	$(GO) run ./itest/bench $(if $(OUT),-out $(OUT)) $(if $(WORKLOADS),-workloads $(WORKLOADS))

@@ -34,6 +34,10 @@ type Config struct {
 	// Folder for caches of the key indexes. Safe to lose: they are rebuilt from
 	// the tables. It must not lie inside the warehouse.
 	StateDir string `koanf:"state_dir" shown:"$STATE_DIRECTORY, else applier in the user's cache folder"`
+	// How long a step of a commit may go on without any progress (a hung disk, a
+	// deadlock) before the process ends itself, which is safe at any point. At half
+	// of it the goroutines are written to the log. 0s switches this off.
+	StuckAfter time.Duration `koanf:"stuck_after" default:"15m" min:"0s" max:"24h"`
 	// HTTP endpoints and logging.
 	Server Server `koanf:"server"`
 	// Settings that every pipeline inherits unless it says otherwise.
@@ -96,6 +100,10 @@ type SASL struct {
 type Warehouse struct {
 	// Local folder; a table is PATH/DATABASE.db/TABLE.
 	Path string `koanf:"path" short:"true" required:"true" check:"warehouse"`
+	// Allow a folder on a network file system (NFS, SMB, FUSE …). There, exclusive
+	// creation and durability depend on the server and its mount options; be sure
+	// of both, or commits can be lost.
+	Network bool `koanf:"network" default:"false"`
 }
 
 // Server is how operators reach the process.

@@ -173,6 +173,7 @@ func NewConsumer(o Options, dec decode.Decoder, col Collector, owner Owner) (*Co
 		kgo.AdjustFetchOffsetsFn(c.adjust),
 		kgo.OnPartitionsCallbackBlocked(func(context.Context, *kgo.Client) { c.interrupt() }),
 	}
+	opts = append(opts, kgo.WithHooks(connectHook{c.refusedByTLS}))
 	if o.SessionTimeout > 0 {
 		opts = append(opts, kgo.SessionTimeout(o.SessionTimeout), kgo.HeartbeatInterval(o.SessionTimeout/10))
 	}
@@ -646,6 +647,17 @@ func (c *Consumer) stopWith(p Problem) {
 	c.active = false
 	c.cl.PauseFetchTopics(c.o.Topics...)
 	c.owner.Halted(p, c.generation.Load())
+}
+
+// refusedByTLS tells the owner that the brokers cannot be trusted. The client
+// tries again for ever; whatever works again ends the halt. It is called from
+// goroutines of the client, which may not wait.
+func (c *Consumer) refusedByTLS(p Problem) {
+	select {
+	case <-c.running:
+		go c.owner.Halted(p, 0)
+	default: // nobody listens yet; it will be refused again
+	}
 }
 
 // Owned reports whether the group gives us the table at the moment.

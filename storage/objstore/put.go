@@ -120,7 +120,18 @@ func (p *put) write(i int) error {
 		return failed("creating", o.Key, err)
 	}
 	p.files[i] = f
-	if _, err := f.Write(o.Data); err != nil {
+	data := o.Data
+	if failpoint.Enabled { // in two pieces, so that a test can end the program in the middle of a file
+		half := len(data) / 2
+		if _, err := f.Write(data[:half]); err != nil {
+			return failed("writing", o.Key, err)
+		}
+		if err := failpoint.Hit("objstore/put_all/half"); err != nil {
+			return err
+		}
+		data = data[half:]
+	}
+	if _, err := f.Write(data); err != nil {
 		return failed("writing", o.Key, err)
 	}
 	return nil

@@ -39,6 +39,7 @@ type App struct {
 	onCommit       func(string, merger.Commit)
 	pipelines      map[string]*pipeline
 	draining       chan struct{}
+	abort          func(code int)
 }
 
 // Options adjust a program for tests and the demo.
@@ -49,6 +50,9 @@ type Options struct {
 	Kafka func(*ingest.ClientOptions)
 	// SessionTimeout of consumer groups; zero is the configuration's.
 	SessionTimeout time.Duration
+	// Abort ends the process at once with an exit code, when a step of a pipeline is
+	// stuck (config stuck_after); nil only logs.
+	Abort func(code int)
 	// Committed is called after each commit (the demo prints it).
 	Committed func(pipeline string, c merger.Commit)
 }
@@ -70,7 +74,7 @@ func New(cfg *config.Config, o Options) (*App, error) {
 	registry := metrics.NewRegistry(o.Build)
 	a := &App{
 		cfg: cfg, log: o.Log, kafka: kafka, registry: registry, metrics: metrics.New(registry), budget: batcher.NewBudget(int64(cfg.Memory)),
-		instance: instanceName(), encoders: runtime.GOMAXPROCS(0), sessionTimeout: o.SessionTimeout, onCommit: o.Committed,
+		instance: instanceName(), encoders: runtime.GOMAXPROCS(0), sessionTimeout: o.SessionTimeout, onCommit: o.Committed, abort: o.Abort,
 		pipelines: map[string]*pipeline{}, draining: make(chan struct{}),
 	}
 	a.metrics.Process.MemoryBudget.WithLabelValues().Set(float64(cfg.Memory))
@@ -130,6 +134,16 @@ func (a *App) indexCeiling(p *pipeline) func() int64 {
 	}
 }
 
+// ErrListen says that one of the configured ports cannot be had.
+var ErrListen = errors.New("the ports of the configuration cannot be opened")
+
+// ReloadFailed tells that the configuration was to be read again and is not sound:
+// the program goes on with the one it has.
+func (a *App) ReloadFailed(err error) {
+	a.metrics.Process.ConfigReloadErrors.WithLabelValues().Inc()
+	a.log.Error("the configuration cannot be taken; the old one stays", "err", err)
+}
+
 // Run serves until ctx ends, then drains: what was read is committed, groups are
 // left, and the status pages answer until the end. force abandons the drain.
 func (a *App) Run(ctx, force context.Context) error {
@@ -138,7 +152,7 @@ func (a *App) Run(ctx, force context.Context) error {
 		Token: a.cfg.Server.Admin.Token.Reveal(), Gatherer: a.registry, Source: a, Control: a, Log: a.log,
 	})
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrListen, err)
 	}
 	a.log.Info("started", "instance", a.instance, "pipelines", len(a.pipelines), "metrics", server.Addr(), "admin", server.AdminAddr())
 	serving, stopServing := context.WithCancel(force)
@@ -149,6 +163,8 @@ func (a *App) Run(ctx, force context.Context) error {
 		g.Go(func() error { return a.pipelines[name].run(gctx, a.draining) })
 	}
 	g.Go(func() error { a.limitMemory(gctx); return nil })
+	g.Go(func() error { a.watchClock(gctx); return nil })
+	g.Go(func() error { a.watchSteps(gctx); return nil })
 	go func() {
 		select {
 		case <-ctx.Done():
@@ -195,9 +211,9 @@ const minHeap = 64 << 20
 func (a *App) Halted() bool {
 	for _, p := range a.pipelines {
 		p.mu.Lock()
-		applier := p.applier
+		applier, crashed := p.applier, p.crashed
 		p.mu.Unlock()
-		if applier == nil {
+		if applier == nil || crashed != nil {
 			continue
 		}
 		if h := applier.Status().Halt; h == nil || h.Code.Info().Retries {

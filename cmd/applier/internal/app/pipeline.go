@@ -57,6 +57,9 @@ type pipeline struct {
 	ledger      *batcher.Account
 	ages        ages
 	lookups     struct{ hits, misses, collisions rising } // of watch's goroutine
+	starts      *starts
+	crashed     *merger.Halt  // why reading ended by a panic; guarded by mu
+	revive      chan struct{} // an operator wants it to be tried again
 }
 
 // totals count since the start of the process.
@@ -67,6 +70,7 @@ type totals struct {
 func newPipeline(a *App, cfg *config.Pipeline) *pipeline {
 	return &pipeline{
 		app: a, cfg: cfg, name: cfg.Name, target: cfg.Target.Table, since: time.Now(), advisory: make(chan change.Positions, 1),
+		starts: newStarts(filepath.Join(a.cfg.StateDir, cfg.ID+".running")), revive: make(chan struct{}, 1),
 		ledger: a.budget.Account(), log: a.log.With("pipeline", cfg.Name, "table", cfg.Target.Table),
 	}
 }
@@ -98,6 +102,7 @@ func (p *pipeline) release(b *batcher.Batch) {
 // there on shows it.
 func (p *pipeline) committed(c merger.Commit) {
 	p.count(c)
+	p.starts.committed(p.log)
 	if p.app.onCommit != nil {
 		p.app.onCommit(p.name, c)
 	}
@@ -129,6 +134,25 @@ const reopenEvery = 10 * time.Second
 // and stops. Cancelling ctx abandons everything.
 func (p *pipeline) run(ctx context.Context, drain <-chan struct{}) error {
 	p.app.metrics.Start(p.name, p.target)
+	if !p.startSlowly(ctx, drain) {
+		return nil
+	}
+	for {
+		err := p.live(ctx, drain)
+		if !errors.Is(err, errPanic) {
+			if err == nil && ctx.Err() == nil {
+				p.starts.stopped(p.log)
+			}
+			return err
+		}
+		if !p.standStill(ctx, drain, err) {
+			return nil
+		}
+	}
+}
+
+// live opens the pipeline, as often as it takes, and works until it ends.
+func (p *pipeline) live(ctx context.Context, drain <-chan struct{}) error {
 	for {
 		err := p.open(ctx)
 		if err == nil {
@@ -162,6 +186,9 @@ func (p *pipeline) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := suitable(table.Bucket(), p.app.cfg.Warehouse.Network); err != nil {
+		return err
+	}
 	if err := objstore.Probe(ctx, table.Bucket(), "snapshot"); err != nil {
 		return fmt.Errorf("the warehouse cannot publish snapshots safely: %w", err)
 	}
@@ -173,7 +200,7 @@ func (p *pipeline) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	limits := batcher.Limits{Rows: int(p.cfg.Batch.Rows), Bytes: int64(p.cfg.Batch.Bytes), Interval: p.cfg.Batch.Interval, IdleFlush: p.cfg.Batch.IdleFlush}
+	limits := batcher.Limits{Rows: int(p.cfg.Batch.Rows), Bytes: p.starts.limit(int64(p.cfg.Batch.Bytes)), Interval: p.cfg.Batch.Interval, IdleFlush: p.cfg.Batch.IdleFlush}
 	bat, err := batcher.New(batcher.Options{Fields: table.Schema().Fields, Key: b.key, OrderBy: b.orderBy, Apply: b.apply, Limits: limits})
 	if err != nil {
 		return err
@@ -264,7 +291,7 @@ func (p *pipeline) work(ctx context.Context, drain <-chan struct{}) error {
 		defer close(loopDone)
 		return p.applier.Run(gctx)
 	})
-	g.Go(func() error { return p.consumer.Run(reading) })
+	g.Go(func() error { return p.guard(func() error { return p.consumer.Run(reading) }) })
 	g.Go(func() error { p.advise(reading); return nil })
 	g.Go(func() error { p.watch(reading); return nil })
 	g.Go(func() error {
