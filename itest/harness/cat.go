@@ -26,7 +26,7 @@ func (c Cat) run(ctx context.Context, ref Ref, q Query, each func(row []byte)) e
 		args = append(args, "--snapshot", fmt.Sprint(q.Snapshot))
 	}
 	cmd := exec.CommandContext(ctx, c.Binary, args...)
-	cmd.SysProcAttr = childAttr()
+	cmd.SysProcAttr = childAttr(0)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()

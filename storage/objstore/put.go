@@ -126,7 +126,8 @@ func (p *put) write(i int) error {
 		if _, err := f.Write(data[:half]); err != nil {
 			return failed("writing", o.Key, err)
 		}
-		if err := failpoint.Hit("objstore/put_all/half"); err != nil {
+		top, _, _ := strings.Cut(o.Key, "/")
+		if err := failpoint.Hit("objstore/put_all/half/" + top); err != nil {
 			return err
 		}
 		data = data[half:]
