@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"applier/itest/harness"
 )
@@ -193,7 +194,7 @@ func TestFault_A13(t *testing.T) {
 	harness.MustStop(t, f.filled(100))
 	before := len(snapshotIDs(f.ref()))
 	f.produce(50)
-	p := f.armed("objstore/publish/linked=sleep:2s")
+	p := f.armed("objstore/publish/linked=sleep:2s@3")
 	f.waitStatusUp(p)
 	harness.Until(t, patience, "the publish", func() (bool, error) { return len(snapshotIDs(f.ref())) > before, nil })
 	harness.MustStop(t, p) // waits for the outcome
@@ -216,12 +217,13 @@ func (r *rig) waitStatusUp(p *harness.Process) {
 }
 
 func TestFault_A14(t *testing.T) {
+	t.Parallel()
 	for name, sig := range map[string]syscall.Signal{"SIGTERM": syscall.SIGTERM, "SIGKILL": syscall.SIGKILL} {
 		t.Run(name, func(t *testing.T) {
 			f := newFaulty(t, "", "")
 			harness.MustStop(t, f.filled(100))
 			f.produce(150)
-			p := f.armed("commit/publish=sleep:10s@1")
+			p := f.armed("commit/publish=sleep:3s@1")
 			said(t, p, "failpoint commit/publish: sleep")
 			require.NoError(t, p.Signal(syscall.SIGTERM))
 			said(t, p, "stopping: committing what was read")
@@ -240,6 +242,7 @@ func TestFault_A14(t *testing.T) {
 // A15: a panic halts its own pipeline; the other goes on, and the same batch is not
 // tried again by itself.
 func TestFault_A15(t *testing.T) {
+	t.Parallel()
 	for name, point := range map[string]string{"in the commit loop": "commit/plan", "while reading": "consumer/due"} {
 		t.Run(name, func(t *testing.T) {
 			f := newFaulty(t, "", "")
@@ -296,15 +299,14 @@ func TestFault_A17(t *testing.T) {
 	f.configure("memory: 64MiB")
 	g := harness.NewMemoryGroup(t, 40<<20) // less than the program was promised
 	big := strings.Repeat("x", 100_000)
-	var recs []string
-	for i := range 600 {
-		recs = append(recs, row(i%50, fmt.Sprint(i, big)))
-	}
-	for _, text := range recs {
-		rec := put(f.topic, 0, text)
-		f.m.apply(rec)
-		f.kafka.Produce(t, rec)
-		f.next++
+	for f.next < 600 {
+		var recs []*kgo.Record
+		for range 50 {
+			recs = append(recs, put(f.topic, 0, row(f.next%50, fmt.Sprint(f.next, big))))
+			f.m.apply(recs[len(recs)-1])
+			f.next++
+		}
+		f.kafka.Produce(t, recs...)
 	}
 	p := f.start(harness.Run{Memory: g})
 	code, err := p.Wait(t.Context())
@@ -443,7 +445,7 @@ func TestFault_A22(t *testing.T) {
 		f.configure("")
 		p := f.start()
 		s := f.waitHalt(p, "C-CHANGED")
-		require.Contains(t, s.Halt.Message, "another setting of: "+setting)
+		require.Contains(t, s.Halt.Message, "under other settings: "+setting)
 		require.Contains(t, s.Halt.Remedy, "applier offsets adopt")
 		code, err := p.Stop(patience)
 		require.NoError(t, err)

@@ -138,7 +138,9 @@ python_venv() {
 # tools: programs of the machine that inject faults.
 tools() {
   need strace strace
+  need bindfs bindfs
   echo "tools.strace=$(command -v strace)"
+  echo "tools.bindfs=$(command -v bindfs)"
 }
 
 part() {

@@ -652,12 +652,13 @@ func (a *Applier) doPlan(ctx context.Context, e Plan) (Event, error) {
 func (a *Applier) doPublish(ctx context.Context) Event {
 	switch err := a.table.Publish(ctx, a.attempt.commit); {
 	case err == nil:
-		return Published{PublishWon}
+		return Published{Result: PublishWon}
 	case errors.Is(err, objstore.ErrExist):
-		return Published{PublishExists}
+		return Published{Result: PublishExists}
 	default:
 		a.set.Log.Warn("the outcome of a commit is unknown; reading it back", "snapshot", a.attempt.commit.Snapshot.ID, "err", err)
-		return Published{PublishUnknown}
+		a.step(PublishFailed{Halt{classify(err), err.Error()}})
+		return Published{Result: PublishUnknown}
 	}
 }
 

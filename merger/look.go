@@ -143,7 +143,7 @@ func (a *Applier) judge(ctx context.Context, w *walk) *Halt {
 	case r.Table != a.identity:
 		return &Halt{CodeClone, fmt.Sprintf("the position record in snapshot %d was written for another table", w.record.ref.ID)}
 	case r.Config != a.config:
-		return &Halt{CodeConfig, fmt.Sprintf("the position record in snapshot %d was written under another setting of: %s", w.record.ref.ID, configChange(r.Config, a.config))}
+		return &Halt{CodeConfig, fmt.Sprintf("the position record in snapshot %d was written under other settings: %s", w.record.ref.ID, configChange(r.Config, a.config))}
 	}
 	return nil
 }

@@ -54,11 +54,11 @@ func (w *logWriter) run() {
 	defer close(w.done)
 	for {
 		w.mu.Lock()
-		for len(w.lines) == 0 && !w.closed {
+		for len(w.lines) == 0 && w.dropped == 0 && !w.closed {
 			w.wake.Wait()
 		}
 		lines, dropped := w.lines, w.dropped
-		if len(lines) == 0 {
+		if len(lines) == 0 && dropped == 0 {
 			w.mu.Unlock()
 			return
 		}

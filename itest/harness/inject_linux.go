@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -64,6 +65,35 @@ func Tmpfs(t testing.TB, options string) string {
 		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
 			t.Error(err)
 		}
+	})
+	return dir
+}
+
+// Fuse mounts a folder through FUSE (bindfs) and returns it: what programs see there
+// is a file system of which nobody knows where it is.
+func Fuse(t testing.TB) string {
+	t.Helper()
+	tools, err := fetch("tools")
+	if err != nil {
+		t.Fatal(err)
+	}
+	behind, dir := t.TempDir(), t.TempDir()
+	p, err := Start(Spec{Name: "bindfs", Path: tools["bindfs"], Args: []string{"-f", behind, dir}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+		p.Kill()
+	})
+	Until(t, injectTimeout, "the FUSE mount", func() (bool, error) {
+		var st unix.Statfs_t
+		if p.Exited() {
+			return false, fmt.Errorf("bindfs ended: %s", p.Output.Tail(5))
+		}
+		return unix.Statfs(dir, &st) == nil && st.Type == unix.FUSE_SUPER_MAGIC, nil
 	})
 	return dir
 }

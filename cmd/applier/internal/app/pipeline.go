@@ -291,7 +291,10 @@ func (p *pipeline) work(ctx context.Context, drain <-chan struct{}) error {
 		defer close(loopDone)
 		return p.applier.Run(gctx)
 	})
-	g.Go(func() error { return p.guard(func() error { return p.consumer.Run(reading) }) })
+	g.Go(func() error {
+		defer stopReading() // those below follow
+		return p.guard(func() error { return p.consumer.Run(reading) })
+	})
 	g.Go(func() error { p.advise(reading); return nil })
 	g.Go(func() error { p.watch(reading); return nil })
 	g.Go(func() error {

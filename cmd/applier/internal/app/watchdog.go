@@ -12,19 +12,28 @@ import (
 // and snapshots never get older times than their predecessors, but other engines'
 // expiry and everybody's timestamps do depend on it.
 func (a *App) watchClock(ctx context.Context) {
-	last := time.Now()
+	from := time.Now()
+	clock := clockWatch{wall: from.Round(0)}
 	a.every(ctx, 5*time.Second, func(now time.Time) {
-		if d := clockJump(last, now); d.Abs() >= time.Minute {
+		if d := clock.jump(now.Round(0), now.Sub(from)); d.Abs() >= time.Minute {
 			a.metrics.Process.ClockJumps.WithLabelValues().Inc()
 			a.log.Warn("the wall clock jumped; snapshot times do not go back, but expiry by age may remove too much or too little", "by", d)
 		}
-		last = now
 	})
 }
 
-// clockJump is by how much the wall clock moved beyond the time that passed.
-func clockJump(last, now time.Time) time.Duration {
-	return now.Round(0).Sub(last.Round(0)) - now.Sub(last)
+// clockWatch remembers the last readings of the wall clock and of the time that passed.
+type clockWatch struct {
+	wall   time.Time
+	passed time.Duration
+}
+
+// jump is by how much the wall clock moved beyond the time that passed since the
+// last call.
+func (c *clockWatch) jump(wall time.Time, passed time.Duration) time.Duration {
+	d := wall.Sub(c.wall) - (passed - c.passed)
+	*c = clockWatch{wall, passed}
+	return d
 }
 
 // every calls f until ctx ends or the drain begins.
