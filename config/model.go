@@ -112,7 +112,11 @@ type Server struct {
 	Listen string `koanf:"listen" default:":9464" check:"listen"`
 	// The port for people and commands.
 	Admin Admin `koanf:"admin"`
-	// The log, written to standard error.
+	// Metrics of every source partition (lag, retention headroom). Switch them off
+	// where thousands of partitions make too many series; /status still shows each.
+	PartitionMetrics bool `koanf:"partition_metrics" default:"true"`
+	// The log, written to standard error. A reader that is too slow loses lines and
+	// holds up nothing.
 	Log Log `koanf:"log"`
 }
 

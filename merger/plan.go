@@ -8,6 +8,7 @@ import (
 	"applier/ingest/change"
 
 	"applier/merger/keyindex"
+	"applier/storage/failpoint"
 	"applier/storage/types"
 )
 
@@ -108,6 +109,11 @@ func (pl *planner) match() error {
 		pl.matches.Start, pl.matches.Loc = pl.matches.Start[:0], pl.matches.Loc[:0]
 	} else if err := pl.index.Lookup(b.Keys, b.Winners, &pl.matches); err != nil {
 		return err
+	}
+	if failpoint.Hit("keyindex/lookup") != nil { // an index that lies
+		for i, l := range pl.matches.Loc {
+			pl.matches.Loc[i] = keyindex.MakeLoc(l.Segment(), l.Pos()^1)
+		}
 	}
 	late, err := pl.late()
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"applier/ingest/decode"
 	"applier/merger"
 	"applier/metrics"
+	"applier/storage/failpoint"
 	"applier/storage/objstore"
 
 	"github.com/google/uuid"
@@ -266,14 +267,20 @@ func (p *pipeline) settings(b *bound) (merger.Settings, error) {
 	}
 	return merger.Settings{
 		ID: p.cfg.ID, Apply: b.apply, Key: b.key, OrderBy: b.orderBy, Topics: p.cfg.Source.TopicList(),
-		OnRowError: string(p.cfg.OnError), Instance: p.app.instance, Pin: p.cfg.Pin, VerifySample: verifySample,
+		OnRowError: string(p.cfg.OnError), Instance: p.app.instance, Pin: p.cfg.Pin, VerifySample: verifySample(),
 		IndexCeiling: p.app.indexCeiling(p), StateDir: dir, Marks: marks, EncodeConcurrency: p.app.encoders,
 		CommitUserPrefix: "applier-", Log: p.log, Now: time.Now, UUID: uuid.NewString,
 	}, nil
 }
 
-// verifySample: one matched row in so many is read back before it is marked.
-const verifySample = 1 << 15
+// verifySample: one matched row in so many is read back before it is marked; each in
+// builds that can be made to fail.
+func verifySample() int {
+	if failpoint.Enabled {
+		return 1
+	}
+	return 1 << 15
+}
 
 // drainGrace bounds the last commit on a graceful stop.
 const drainGrace = 20 * time.Second

@@ -151,6 +151,9 @@ func (p *pipeline) lag(ctx context.Context) {
 		}
 		n := max(l.End-at.Next, 0)
 		behind += max(l.Stable-at.Next, 0)
+		if !p.app.cfg.Server.PartitionMetrics {
+			continue
+		}
 		labels := []string{p.name, p.target, part.Topic, itoa(part.Partition)}
 		m.LagRecords.WithLabelValues(labels...).Set(float64(n))
 		m.LagSeconds.WithLabelValues(labels...).Set(p.ages.age(part, at.Next, max(l.Stable-at.Next, 0), now).Seconds())
