@@ -4,7 +4,6 @@ package itest
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -172,18 +171,6 @@ func (r *rig) filesIn(folder string) []string {
 	return out
 }
 
-// flip inverts a byte of a file, counted from the end if negative.
-func flip(t *testing.T, file string, at int) {
-	t.Helper()
-	b, err := os.ReadFile(file)
-	require.NoError(t, err)
-	if at < 0 {
-		at += len(b)
-	}
-	b[at] ^= 0xff
-	require.NoError(t, os.WriteFile(file, b, 0o644))
-}
-
 // haltRetries waits for a halt that the pipeline tries to leave by itself, then
 // for its end once the cause is gone.
 func (f *faulty) haltRetries(p *harness.Process, code string, facts []string, repair func()) {
@@ -197,5 +184,3 @@ func (f *faulty) haltRetries(p *harness.Process, code string, facts []string, re
 	f.waitApplied(p)
 	f.waitStatus(p, "p", "the end of the halt", func(s pipelineStatus) bool { return s.Halt == nil })
 }
-
-func seconds(d time.Duration) string { return fmt.Sprintf("%.1fs", d.Seconds()) }

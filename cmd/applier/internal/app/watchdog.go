@@ -86,7 +86,10 @@ func (a *App) watchSteps(ctx context.Context) {
 	for name := range a.pipelines {
 		steps[name] = &stuckStep{}
 	}
+	last := time.Now()
 	a.every(ctx, time.Second, func(now time.Time) {
+		late := now.Sub(last) - time.Second
+		last = now
 		for name, p := range a.pipelines {
 			p.mu.Lock()
 			applier := p.applier
@@ -95,24 +98,31 @@ func (a *App) watchSteps(ctx context.Context) {
 				continue
 			}
 			s := steps[name]
+			if late > time.Second {
+				s.moved = s.moved.Add(late) // the process itself stood still
+			}
 			age := s.age(applier.Busy(), now)
 			a.metrics.Pipeline.StepAge.WithLabelValues(name, p.target).Set(age.Seconds())
-			if limit == 0 || age < limit/2 {
-				continue
-			}
-			if !s.told {
-				s.told = true
-				dump := make([]byte, maxDump)
-				dump = dump[:runtime.Stack(dump, true)]
-				p.log.Error("a step of a commit is stuck", "step", s.busy.Step, "for", age, "process_ends_after", limit, "goroutines", string(dump))
-			}
-			if age >= limit && a.abort != nil {
-				p.log.Error("the process ends because a step of a commit is stuck; nothing is lost, start it again", "step", s.busy.Step, "for", age)
-				time.Sleep(abortGrace)
-				a.abort(exitStuck)
+			if limit > 0 {
+				a.judgeStep(p, s, age, limit)
 			}
 		}
 	})
+}
+
+// judgeStep tells of a step at half of its limit and ends the process at the limit.
+func (a *App) judgeStep(p *pipeline, s *stuckStep, age, limit time.Duration) {
+	if age >= limit/2 && !s.told {
+		s.told = true
+		dump := make([]byte, maxDump)
+		dump = dump[:runtime.Stack(dump, true)]
+		p.log.Error("a step of a commit is stuck", "step", s.busy.Step, "for", age, "process_ends_after", limit, "goroutines", string(dump))
+	}
+	if age >= limit && a.abort != nil {
+		p.log.Error("the process ends because a step of a commit is stuck; nothing is lost, start it again", "step", s.busy.Step, "for", age)
+		time.Sleep(abortGrace)
+		a.abort(exitStuck)
+	}
 }
 
 // abortGrace lets the last log lines out.
