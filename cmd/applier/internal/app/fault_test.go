@@ -93,8 +93,14 @@ func TestForgotten_TellsOfAPauseEveryHour(t *testing.T) {
 		at     time.Duration
 		tell   bool
 	}{
-		{true, 0, false}, {true, 59 * time.Minute, false}, {true, time.Hour, true}, {true, 61 * time.Minute, false}, {true, 2 * time.Hour, true},
-		{false, 2 * time.Hour, false}, {true, 3 * time.Hour, false}, {true, 4 * time.Hour, true},
+		{true, 0, false},
+		{true, 59 * time.Minute, false},
+		{true, time.Hour, true},
+		{true, 61 * time.Minute, false},
+		{true, 2 * time.Hour, true},
+		{false, 2 * time.Hour, false},
+		{true, 3 * time.Hour, false},
+		{true, 4 * time.Hour, true},
 	} {
 		d, tell := f.look(c.paused, from.Add(c.at))
 		require.Equal(t, c.tell, tell, c.at)
