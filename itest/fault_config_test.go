@@ -41,7 +41,7 @@ func TestFault_I1(t *testing.T) {
 	sound, err := os.ReadFile(f.File)
 	require.NoError(t, err)
 	for _, c := range []struct{ name, from, to, says string }{
-		{"a typo", "state_dir:", "state_dri:", `did you mean "state_dir"`},
+		{"a typo", "state_dir:", "state_dri:", "did you mean state_dir"},
 		{"an unknown key", "target: db.t", "target: db.t\n    colour: blue", "colour"},
 		{"a wrong type", "session_timeout: 1s", "session_timeout: [1]", "session_timeout"},
 		{"a contradiction", "    key: [id]\n", "    key: [id]\n    apply: append\n", "append"},

@@ -36,7 +36,7 @@ func (f *faulty) corrupt(file string, damage func(b []byte) []byte) {
 	require.Len(f.t, snapshotIDs(f.ref()), before, "nothing was written")
 	require.NoError(f.t, os.WriteFile(file, sound, 0o644))
 	f.must("resume", "p")
-	f.waitApplied(p)
+	f.healed(p)
 	f.exact(p)
 }
 
@@ -267,8 +267,10 @@ func TestFault_B13(t *testing.T) {
 	f := newFaulty(t, "", "")
 	f.configure("stuck_after: 3s")
 	p := f.filled(100)
-	harness.Inject(t, p, "-e", "inject=fsync:delay_enter=600000000")
+	hung := harness.Inject(t, p, "-e", "inject=fsync:delay_enter=600000000")
 	f.produce(50)
+	said(t, p, "the process ends because a step of a commit is stuck")
+	hung.Kill() // it would hold the ended threads as well
 	code, err := p.Wait(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 1, code, p.Output.Tail(5))
@@ -339,7 +341,7 @@ func TestFault_B15(t *testing.T) {
 	said(t, p, "code=D-FILES")
 	require.Contains(t, p.Output.String(), "too many open files")
 	harness.LimitFiles(t, p, 1024)
-	f.waitApplied(p)
+	f.healed(p)
 	f.exact(p)
 }
 

@@ -152,6 +152,6 @@ func TestFault_H8(t *testing.T) {
 	require.Contains(t, s.Halt.Message, "does not have the key the index says")
 	require.Len(t, snapshotIDs(f.ref()), before, "nothing was published")
 	f.must("resume", "p") // builds it again
-	f.waitApplied(p)
+	f.healed(p)
 	f.exact(p)
 }

@@ -118,7 +118,7 @@ func TestFault_D7_NobodyReadsTheLog(t *testing.T) {
 	hold, err := os.OpenFile(pipe, os.O_RDWR, 0)
 	require.NoError(t, err)
 	defer hold.Close()
-	f.produce(300) // a line a commit: more than a pipe takes
+	f.produce(260) // a line a commit: more than a pipe takes
 	p := f.logTo(pipe)
 	f.waitApplied(p)
 	f.exact(p)

@@ -181,6 +181,15 @@ func (f *faulty) haltRetries(p *harness.Process, code string, facts []string, re
 	}
 	require.NotEmpty(f.t, s.Halt.Remedy)
 	repair()
-	f.waitApplied(p)
-	f.waitStatus(p, "p", "the end of the halt", func(s pipelineStatus) bool { return s.Halt == nil })
+	f.healed(p)
+}
+
+// healed waits until a pipeline that stood still has applied its topic and says that
+// all is well.
+func (f *faulty) healed(p *harness.Process) {
+	f.t.Helper()
+	f.waitStatus(p, "p", "the end of the halt", func(s pipelineStatus) bool {
+		rec, err := lastRecord(f.ref(), f.pipes[0].ID)
+		return s.Halt == nil && err == nil && rec != nil && reached(rec.positions(f.topic), f.kafka.EndOffsets(f.t, f.topic))
+	})
 }

@@ -45,6 +45,9 @@ func Inject(t testing.TB, target *Process, args ...string) *Injection {
 	return &Injection{t, p}
 }
 
+// Kill ends strace at once: what it holds up comes free, ended processes too.
+func (i *Injection) Kill() { i.p.Kill() }
+
 // Stop detaches; the process goes on without faults.
 func (i *Injection) Stop() {
 	i.t.Helper()
@@ -139,7 +142,13 @@ func Fill(t testing.TB, dir string) (free func()) {
 // LimitFiles changes how many files a running process may have open.
 func LimitFiles(t testing.TB, p *Process, n uint64) {
 	t.Helper()
-	if err := unix.Prlimit(p.PID(), unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: n, Max: n + 4096}, nil); err != nil {
+	var limit unix.Rlimit
+	err := unix.Prlimit(p.PID(), unix.RLIMIT_NOFILE, nil, &limit)
+	if err == nil {
+		limit.Cur = min(n, limit.Max)
+		err = unix.Prlimit(p.PID(), unix.RLIMIT_NOFILE, &limit, nil)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 }
