@@ -121,13 +121,12 @@ func (p *put) write(i int) error {
 	}
 	p.files[i] = f
 	data := o.Data
-	if failpoint.Enabled { // in two pieces, so that a test can end the program in the middle of a file
-		half := len(data) / 2
+	// In two pieces if a test wants to end the program in the middle of a file.
+	if half, point := len(data)/2, halfOf(o.Key); failpoint.Armed(point) {
 		if _, err := f.Write(data[:half]); err != nil {
 			return failed("writing", o.Key, err)
 		}
-		top, _, _ := strings.Cut(o.Key, "/")
-		if err := failpoint.Hit("objstore/put_all/half/" + top); err != nil {
+		if err := failpoint.Hit(point); err != nil {
 			return err
 		}
 		data = data[half:]
@@ -136,6 +135,15 @@ func (p *put) write(i int) error {
 		return failed("writing", o.Key, err)
 	}
 	return nil
+}
+
+// halfOf names the failpoint in the middle of a file, by the file's top folder.
+func halfOf(key string) string {
+	if !failpoint.Enabled {
+		return ""
+	}
+	top, _, _ := strings.Cut(key, "/")
+	return "objstore/put_all/half/" + top
 }
 
 func (p *put) sync(i int) error {
