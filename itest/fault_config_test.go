@@ -186,6 +186,22 @@ func TestFault_I5(t *testing.T) {
 	require.Equal(t, 2, strings.Count(p.Output.String(), "msg=started "))
 }
 
+// A halt that another configuration repairs needs no restart either.
+func TestFault_I5_OutOfAHalt(t *testing.T) {
+	f := newFaulty(t, "", "")
+	harness.MustStop(t, f.filled(100))
+	f.produce(20)
+	f.pipes[0].Key = "[id, v]"
+	f.configure("")
+	p := f.start()
+	f.waitHalt(p, "C-CHANGED")
+	f.pipes[0].Key = "[id]"
+	f.configure("")
+	require.NoError(t, p.Signal(syscall.SIGHUP))
+	f.waitApplied(p)
+	f.exact(p)
+}
+
 // I6: a program of another version wrote the record. What it added is ignored, what
 // it left out has a meaning; TestFault_A21 is the one that must not be read.
 func TestFault_I6(t *testing.T) {

@@ -77,20 +77,25 @@ type runner struct {
 	options app.Options // but for the log
 }
 
-// program makes a program of a configuration; nothing of it runs yet.
-func (r *runner) program(cfg *config.Config) (*app.App, app.Options, error) {
+// program is what a configuration makes; nothing of it runs yet.
+type program struct {
+	app *app.App
+	log *slog.Logger
+}
+
+func (r *runner) program(cfg *config.Config) (*program, error) {
 	o := r.options
 	o.Log = newLogger(r.log, cfg.Server.Log)
 	for _, w := range cfg.Warnings {
 		o.Log.Warn("configuration", "problem", w.String())
 	}
 	a, err := app.New(cfg, o)
-	return a, o, err
+	return &program{a, o.Log}, err
 }
 
 // run serves until ctx ends.
 func (r *runner) run(ctx context.Context, cfg *config.Config) error {
-	a, o, err := r.program(cfg)
+	p, err := r.program(cfg)
 	if err != nil {
 		return exitError{exitUsage, err}
 	}
@@ -98,53 +103,50 @@ func (r *runner) run(ctx context.Context, cfg *config.Config) error {
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
 	for {
-		type program struct {
-			app     *app.App
-			options app.Options
-		}
-		next := make(chan program, 1)
 		turn, end := context.WithCancel(ctx)
-		go func() {
-			for {
-				select {
-				case <-hangup:
-				case <-turn.Done():
-					return
-				}
-				if b, bo, err := r.reload(); err != nil {
-					a.ReloadFailed(err)
-				} else {
-					next <- program{b, bo}
-					end()
-					return
-				}
-			}
-		}()
-		err := serve(turn, a, o)
+		next := make(chan *program, 1)
+		go func(now *program) {
+			next <- r.await(turn, hangup, now)
+			end()
+		}(p)
+		err := p.serve(turn)
 		end()
-		select {
-		case p := <-next:
-			if ctx.Err() == nil && err == nil {
-				a, o = p.app, p.options
-				continue
-			}
+		successor := <-next
+		switch {
+		case err != nil:
+			return err
+		case successor != nil && ctx.Err() == nil:
+			p = successor
+		case p.app.Halted():
+			return exitError{exitHalted, fmt.Errorf("every pipeline was halted or could not start; see the log")}
 		default:
+			return nil
 		}
-		return err
 	}
 }
 
-// reload makes a program of what the file says now.
-func (r *runner) reload() (*app.App, app.Options, error) {
-	cfg, err := load(r.file)
-	if err != nil {
-		return nil, app.Options{}, err
+// await returns the program of a sound configuration that a SIGHUP asked for; nil
+// when ctx ends first. One that cannot be taken is told and changes nothing.
+func (r *runner) await(ctx context.Context, hangup <-chan os.Signal, now *program) *program {
+	for {
+		select {
+		case <-hangup:
+		case <-ctx.Done():
+			return nil
+		}
+		cfg, err := load(r.file)
+		if err == nil {
+			var p *program
+			if p, err = r.program(cfg); err == nil {
+				return p
+			}
+		}
+		now.app.ReloadFailed(err)
 	}
-	return r.program(cfg)
 }
 
 // serve runs a program until its context ends; then a second signal forces it.
-func serve(ctx context.Context, a *app.App, o app.Options) error {
+func (p *program) serve(ctx context.Context) error {
 	force, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() {
@@ -152,23 +154,20 @@ func serve(ctx context.Context, a *app.App, o app.Options) error {
 		second := make(chan os.Signal, 1)
 		signal.Notify(second, os.Interrupt, syscall.SIGTERM)
 		defer signal.Stop(second)
-		o.Log.Info("stopping: committing what was read; a second signal stops at once")
+		p.log.Info("stopping: committing what was read; a second signal stops at once")
 		select {
 		case <-second:
-			o.Log.Warn("stopping at once")
+			p.log.Warn("stopping at once")
 			cancel()
 		case <-force.Done():
 		}
 	}()
-	if err := a.Run(ctx, force); err != nil && !errors.Is(err, context.Canceled) {
+	if err := p.app.Run(ctx, force); err != nil && !errors.Is(err, context.Canceled) {
 		if errors.Is(err, app.ErrListen) {
 			return exitError{exitUsage, err}
 		}
 		return err
 	}
-	if a.Halted() {
-		return exitError{exitHalted, fmt.Errorf("every pipeline was halted or could not start; see the log")}
-	}
-	o.Log.Info("stopped")
+	p.log.Info("stopped")
 	return nil
 }
