@@ -135,8 +135,10 @@ func TestFault_H7(t *testing.T) {
 	free := harness.Fill(t, disk)
 	f.produceLong(1000, 1500)
 	f.haltRetries(p, "I-FULL", []string{"no space left on device"}, free)
+	f.exact(p)
 	harness.Remount(t, disk, true)
 	f.produceLong(3000, 1500)
+	p = f.start()
 	f.haltRetries(p, "I-FULL", []string{"read-only file system"}, func() { harness.Remount(t, disk, false) })
 	f.exact(p)
 }
