@@ -30,31 +30,37 @@ func TestStarts_WaitLongerTheMoreOftenNothingCameOfThem(t *testing.T) {
 	var delays []time.Duration
 	for range 14 { // each dies without a commit
 		s := newStarts(path)
+		s.read(log)
 		s.begin(log)
 		delays = append(delays, s.delay())
 	}
 	require.Equal(t, []time.Duration{0, 0, 0, 1e9, 2e9, 4e9, 8e9, 16e9, 32e9, 64e9, 128e9, 256e9, maxDelay, maxDelay}, delays)
 	s := newStarts(path)
+	s.read(log)
 	s.begin(log)
 	require.EqualValues(t, 1<<20, s.limit(64<<20), "at most six times half")
 	require.EqualValues(t, 64<<10, s.limit(64<<10), "never below the least batch")
 	s.committed(log) // and then dies
 	s = newStarts(path)
+	s.read(log)
 	s.begin(log)
 	require.Zero(t, s.delay(), "the one before committed")
 	require.Equal(t, 15, s.now.Unclean)
 	s.sound(log) // lives long, and then dies
 	s = newStarts(path)
+	s.read(log)
 	s.begin(log)
 	require.Equal(t, ends{}, s.now)
 	require.EqualValues(t, 64<<20, s.limit(64<<20))
 	s.stopped(log)
 	require.NoFileExists(t, path)
 	s = newStarts(path)
+	s.read(log)
 	s.begin(log)
 	require.Equal(t, ends{}, s.now, "the first start of all")
 	require.NoError(t, os.WriteFile(path, []byte(`{"unclean":`), 0o600))
 	s = newStarts(path)
+	s.read(log)
 	s.begin(log)
 	require.Equal(t, ends{Unclean: 1}, s.now, "cut off while it was written")
 }
@@ -62,6 +68,7 @@ func TestStarts_WaitLongerTheMoreOftenNothingCameOfThem(t *testing.T) {
 func TestStarts_AFolderThatCannotBeWrittenCostsNothingElse(t *testing.T) {
 	s := newStarts(filepath.Join(t.TempDir(), "missing", "p.running"))
 	log := slog.New(slog.DiscardHandler)
+	s.read(log)
 	s.begin(log)
 	s.committed(log)
 	s.stopped(log)

@@ -48,8 +48,8 @@ const (
 
 func newStarts(path string) *starts { return &starts{path: path} }
 
-// begin reads what was before and notes that this process runs.
-func (s *starts) begin(log *slog.Logger) {
+// read finds out how the earlier processes ended.
+func (s *starts) read(log *slog.Logger) {
 	b, err := os.ReadFile(s.path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -60,8 +60,10 @@ func (s *starts) begin(log *slog.Logger) {
 			s.now = ends{Unclean: 1} // cut off while it was written
 		}
 	}
-	s.save(log, ends{s.now.Unclean + 1, s.now.Fruitless + 1})
 }
+
+// begin notes that this process runs.
+func (s *starts) begin(log *slog.Logger) { s.save(log, ends{s.now.Unclean + 1, s.now.Fruitless + 1}) }
 
 // save writes the file if it changes. It is not synced: a power cut is no crash
 // of this program.
@@ -115,9 +117,18 @@ func (s *starts) limit(bytes int64) int64 {
 	return max(bytes>>min(s.now.Unclean, maxHalvings), min(bytes, 64<<10))
 }
 
-// startSlowly waits if earlier starts ended badly; false: the program stops.
+// startSlowly waits if earlier starts ended badly; false: the program stops. An end
+// while it waits proves nothing about the pipeline and is not counted.
 func (p *pipeline) startSlowly(ctx context.Context, drain <-chan struct{}) bool {
+	p.starts.read(p.log)
+	if !p.waitOut(ctx, drain) {
+		return false
+	}
 	p.starts.begin(p.log)
+	return true
+}
+
+func (p *pipeline) waitOut(ctx context.Context, drain <-chan struct{}) bool {
 	n := p.starts.now
 	p.app.metrics.Pipeline.UncleanStarts.WithLabelValues(p.name, p.target).Set(float64(n.Unclean))
 	if n.Unclean == 0 {
@@ -137,7 +148,6 @@ func (p *pipeline) startSlowly(ctx context.Context, drain <-chan struct{}) bool 
 	case <-time.After(delay):
 		return true
 	case <-drain:
-		p.starts.save(p.log, n) // a stop while waiting proves nothing about the pipeline
 		return false
 	case <-ctx.Done():
 		return false
