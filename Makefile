@@ -37,11 +37,11 @@ itest-setup: ## fetch the real parts (Kafka, Paimon's Java core, Flink, pypaimon
 	./itest/fetch.sh >/dev/null
 
 itest: itest-setup ## interop tests on real parts
-	$(GO) test -count=1 -tags itest -timeout 40m ./itest/...
+	$(GO) test -count=1 -parallel 4 -tags itest -timeout 40m ./itest/...
 
 itest-full: itest-setup ## interop tests, long ones included, and the long runs of the others
 	$(GO) test -count=1 -timeout 60m ./storage/paimon -run Damaged -damages 2500
-	$(GO) test -count=1 -tags 'itest itestfull' -timeout 180m ./itest/...
+	$(GO) test -count=1 -parallel 4 -tags 'itest itestfull' -timeout 180m ./itest/...
 
 sim: ## the seeded simulation of the commit loop: SEEDS=200
 	$(GO) test -count=1 -timeout 24h ./merger -run TestSimulation -seeds $(SEEDS)
