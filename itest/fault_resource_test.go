@@ -86,7 +86,7 @@ func TestFault_D6(t *testing.T) {
 	produce("second")
 	f.waitApplied(p)
 	f.waitMetric("go_goroutines", func(n float64) bool { return n < 150 })
-	_, there := f.metric("applier_source_lag_records")
+	_, there := f.scrape("applier_source_lag_records")
 	require.False(t, there, "a thousand series nobody asked for")
 	f.exact(p)
 }

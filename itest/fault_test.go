@@ -123,9 +123,9 @@ func said(t *testing.T, p *harness.Process, text string) {
 	require.NoError(t, p.WaitOutput(ctx, text))
 }
 
-// metric reads one metric of the daemon by the beginning of its printed name; false
+// scrape reads one metric of the daemon by the beginning of its printed name; false
 // if it is not there.
-func (r *rig) metric(name string) (float64, bool) {
+func (r *rig) scrape(name string) (float64, bool) {
 	all, err := harness.Metrics(r.t.Context(), r.Public+"/metrics")
 	if err != nil {
 		return 0, false
@@ -142,7 +142,7 @@ func (r *rig) metric(name string) (float64, bool) {
 func (r *rig) waitMetric(name string, cond func(float64) bool) {
 	r.t.Helper()
 	harness.Until(r.t, patience, "metric "+name, func() (bool, error) {
-		v, ok := r.metric(name)
+		v, ok := r.scrape(name)
 		return ok && cond(v), nil
 	})
 }
