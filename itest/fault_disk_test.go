@@ -92,7 +92,7 @@ func TestFault_B4(t *testing.T) {
 	p := f.filled(100)
 	once := harness.Inject(t, p, "-e", "inject=fsync:error=EIO:when=1") // of each thread
 	f.produce(50)
-	f.waitApplied(p)
+	f.healed(p)
 	once.Stop()
 	require.Contains(t, p.Output.String(), "input/output error")
 	always := harness.Inject(t, p, "-e", "inject=fsync:error=EIO")
@@ -110,7 +110,7 @@ func TestFault_B5(t *testing.T) {
 	harness.MustStop(t, f.filled(100))
 	f.produce(100)
 	p := f.armed("objstore/put_all/half/bucket-0=error%60,objstore/put_all/half/manifest=error%20")
-	f.waitApplied(p)
+	f.healed(p)
 	f.exact(p)
 	f.produce(50)
 	p = f.armed("objstore/put_all/half/bucket-0=error")
