@@ -109,9 +109,12 @@ func TestFault_B5(t *testing.T) {
 	f := newFaulty(t, "", "")
 	harness.MustStop(t, f.filled(100))
 	f.produce(100)
-	p := f.armed("objstore/put_all/half/bucket-0=error%60,objstore/put_all/half/manifest=error%20")
+	p := f.armed("objstore/put_all/half/bucket-0=error@1,objstore/put_all/half/manifest=error@3")
 	f.healed(p)
 	f.exact(p)
+	for _, folder := range []string{"bucket-0", "manifest"} {
+		require.Contains(t, p.Output.String(), "failpoint objstore/put_all/half/"+folder+": error")
+	}
 	f.produce(50)
 	p = f.armed("objstore/put_all/half/bucket-0=error")
 	f.waitHalt(p, "D-IO")
