@@ -41,11 +41,11 @@ itest-setup: ## fetch the real parts (Kafka, Paimon's Java core, Flink, pypaimon
 	./itest/fetch.sh >/dev/null
 
 itest: itest-setup ## interop tests on real parts
-	$(GO) test -count=1 -tags itest -timeout 40m ./itest/...
+	$(GO) test -count=1 -parallel 4 -tags itest -timeout 40m ./itest/...
 
 itest-full: itest-setup ## interop tests, long ones included, and the long runs of the others
 	$(GO) test -count=1 -timeout 60m ./storage/paimon -run Damaged -damages 2500
-	$(GO) test -count=1 -tags 'itest itestfull' -timeout 180m ./itest/...
+	$(GO) test -count=1 -parallel 4 -tags 'itest itestfull' -timeout 180m ./itest/...
 
 sim: ## the seeded simulation of the commit loop: SEEDS=2000, FIRST=1
 	$(GO) test -count=1 -v -timeout 72h ./merger -run TestSimulation -seeds $(SEEDS) -first-seed $(FIRST)
@@ -58,7 +58,7 @@ sim-daemon: ## random schedules of the whole program in virtual time: BUBBLES=30
 	$(GO) test -count=1 -tags synctests -timeout 24h ./cmd/applier/internal/app -run TestBubble -bubbles $(BUBBLES)
 
 crash: itest-setup ## kill -9 cycles on the real binary with real Kafka: CYCLES=25
-	APPLIER_CYCLES=$(CYCLES) $(GO) test -count=1 -tags itest -timeout 24h ./itest -run 'Crash'
+	CRASH_CYCLES=$(CYCLES) $(GO) test -count=1 -tags itest -timeout 24h ./itest -run 'Crash'
 
 bench: ## workloads and kernels; OUT=file.json writes figures, WORKLOADS=W2-10M-100k runs one
 	$(GO) run ./itest/bench $(if $(OUT),-out $(OUT)) $(if $(WORKLOADS),-workloads $(WORKLOADS))

@@ -35,6 +35,10 @@ type Config struct {
 	// for remembered deletes (order_by.remember_deletes), which are not: put it on a
 	// disk that stays if you use them. It must not lie inside the warehouse.
 	StateDir string `koanf:"state_dir" shown:"$STATE_DIRECTORY, else applier in the user's cache folder"`
+	// How long a step of a commit may go on without any progress (a hung disk, a
+	// deadlock) before the process ends itself, which is safe at any point. At half
+	// of it the goroutines are written to the log. 0s switches this off.
+	StuckAfter time.Duration `koanf:"stuck_after" default:"15m" min:"0s" max:"24h"`
 	// HTTP endpoints and logging.
 	Server Server `koanf:"server"`
 	// Settings that every pipeline inherits unless it says otherwise.
@@ -98,6 +102,10 @@ type SASL struct {
 type Warehouse struct {
 	// Local folder; a table is PATH/DATABASE.db/TABLE.
 	Path string `koanf:"path" short:"true" required:"true" check:"warehouse"`
+	// Allow a folder on a network file system (NFS, SMB, FUSE …). There, exclusive
+	// creation and durability depend on the server and its mount options; be sure
+	// of both, or commits can be lost.
+	Network bool `koanf:"network" default:"false"`
 }
 
 // Server is how operators reach the process.
@@ -106,7 +114,11 @@ type Server struct {
 	Listen string `koanf:"listen" default:":9464" check:"listen"`
 	// The port for people and commands.
 	Admin Admin `koanf:"admin"`
-	// The log, written to standard error.
+	// Metrics of every source partition (lag, retention headroom). Switch them off
+	// where thousands of partitions make too many series; /status still shows each.
+	PartitionMetrics bool `koanf:"partition_metrics" default:"true"`
+	// The log, written to standard error. A reader that is too slow loses lines and
+	// holds up nothing.
 	Log Log `koanf:"log"`
 }
 

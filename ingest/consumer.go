@@ -184,6 +184,7 @@ func NewConsumer(o Options, dec decode.Decoder, col Collector, owner Owner) (*Co
 		kgo.AdjustFetchOffsetsFn(c.adjust),
 		kgo.OnPartitionsCallbackBlocked(func(context.Context, *kgo.Client) { c.interrupt() }),
 	}
+	opts = append(opts, kgo.WithHooks(connectHook{c.refusedByTLS}))
 	if o.SessionTimeout > 0 {
 		opts = append(opts, kgo.SessionTimeout(o.SessionTimeout), kgo.HeartbeatInterval(o.SessionTimeout/10))
 	}
@@ -753,46 +754,4 @@ func (c *Consumer) waitForMemory(ctx context.Context) error {
 		freed, full = c.col.Full()
 	}
 	return nil
-}
-
-// stopWith ends reading with a problem. What was decoded before it has been
-// handed over.
-func (c *Consumer) stopWith(p Problem) {
-	if !c.active {
-		return
-	}
-	c.active = false
-	c.cl.PauseFetchTopics(c.o.Topics...)
-	c.mu.Lock()
-	trial := c.trial
-	c.trial = nil
-	c.mu.Unlock()
-	if trial != nil {
-		trial <- p
-		return
-	}
-	c.owner.Halted(p, c.generation.Load())
-}
-
-// Owned reports whether the group gives us the table at the moment.
-func (c *Consumer) Owned() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.assigned) > 0
-}
-
-// Drain closes the open batch, hands it over and stops reading; it returns when
-// that is done or ctx ends.
-func (c *Consumer) Drain(ctx context.Context) {
-	done := make(chan struct{})
-	c.call(func() {
-		defer close(done)
-		_ = c.flush(ctx, "drain")
-		c.active = false
-		c.cl.PauseFetchTopics(c.o.Topics...)
-	})
-	select {
-	case <-done:
-	case <-ctx.Done():
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -163,6 +164,8 @@ func intVariable(t *testing.T, name string, otherwise int) int {
 // crashCycle runs the daemon until it is dead.
 func crashCycle(t *testing.T, r *rig, rnd *rand.Rand, failpoints string) (kills int) {
 	t.Helper()
+	// This is no crash loop, in which starts wait: TestFault_A23 is.
+	require.NoError(t, os.RemoveAll(filepath.Join(r.State, r.pipes[0].ID+".running")))
 	var p *harness.Process
 	if failpoints == "" {
 		p = r.start()

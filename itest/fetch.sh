@@ -2,7 +2,7 @@
 # Fetches the real parts that the integration tests judge with, through Maven and pip, and compiles our small
 # Java programs against them. Safe to repeat and to run side by side; what is complete is not fetched again.
 #
-#   itest/fetch.sh [kafka|paimon|flink|pypaimon|paimon-rust|spark|all]…     (default: all but spark)
+#   itest/fetch.sh [tools|kafka|paimon|flink|pypaimon|paimon-rust|spark|all]…     (default: all but spark)
 #
 # Standard output: where things are, one name=value a line. Standard error: what is being done.
 # Cache: $APPLIER_CACHE, else ${XDG_CACHE_HOME:-$HOME/.cache}/applier. Nothing is written elsewhere
@@ -135,14 +135,23 @@ python_venv() {
     "$2/bin/python" -m pip install -q --disable-pip-version-check --no-input -r "$1" </dev/null >&2
 }
 
+# tools: programs of the machine that inject faults.
+tools() {
+  need strace strace
+  need bindfs bindfs
+  echo "tools.strace=$(command -v strace)"
+  echo "tools.bindfs=$(command -v bindfs)"
+}
+
 part() {
   case $1 in
+  tools) tools ;;
   kafka) java_part kafka kafkanode ;;
   paimon) java_part paimon peer ;;
   flink) java_part flink flinksql ;;
   pypaimon | paimon-rust) python_part "$1" ;;
   spark) python_part spark ;;
-  *) fail "unknown part $1 (kafka, paimon, flink, pypaimon, paimon-rust, spark, all)" ;;
+  *) fail "unknown part $1 (tools, kafka, paimon, flink, pypaimon, paimon-rust, spark, all)" ;;
   esac
 }
 
@@ -150,8 +159,8 @@ main() {
   need flock util-linux
   mkdir -p "$cache"
   case "${*:-default}" in
-  default) set -- kafka paimon flink pypaimon paimon-rust ;;
-  all) set -- kafka paimon flink pypaimon paimon-rust spark ;;
+  default) set -- tools kafka paimon flink pypaimon paimon-rust ;;
+  all) set -- tools kafka paimon flink pypaimon paimon-rust spark ;;
   esac
   # pip beside Maven: one waits mostly for the network, the other for the disk.
   local p pids=() failed=0

@@ -35,10 +35,10 @@ func TestMemoryGroup_KillsWhatUsesTooMuch(t *testing.T) {
 	}
 }
 
-// TestMemoryGroup_TheDaemonStaysWithinItsLimit runs the daemon with memory: 256MiB
+// TestFault_D3 runs the daemon with memory: 256MiB
 // inside a group that kills it a little above that, through an index of 1.5 million
 // keys that grows from nothing, and again through its rebuild.
-func TestMemoryGroup_TheDaemonStaysWithinItsLimit(t *testing.T) {
+func TestFault_D3(t *testing.T) {
 	topic := newTopic(t, 1)
 	r := newRig(t, "", pipe{Topic: topic, More: "create: { types: { id: BIGINT, v: STRING } }\nbatch: { rows: 50000, interval: 1s, idle_flush: 200ms }"})
 	r.configure("memory: 256MiB")

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"runtime/debug"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"applier/batcher"
@@ -139,6 +139,7 @@ type Applier struct {
 	halts          uint64
 	failure        error // of the last effect that failed
 	taken          time.Time
+	busy           atomic.Pointer[Busy]
 	stages         map[string]time.Duration
 
 	control chan Event
@@ -225,19 +226,6 @@ func (a *Applier) preparePlanner() error {
 		pl.defaults[at] = nil // NULL says that the row lives
 	}
 	return nil
-}
-
-// configDigest covers the settings that the applied data depends on: another
-// key or preset on the same positions would mean other rows.
-func configDigest(s Settings, schema *paimon.Schema) string {
-	names := func(cols []int) (names []string) {
-		for _, c := range cols {
-			names = append(names, schema.Fields[c].Name)
-		}
-		return names
-	}
-	topics := slices.Sorted(slices.Values(s.Topics))
-	return chainHash("", fmt.Appendf(nil, "%s|%q|%q|%q", s.Apply, names(s.Key), names(s.Order.By), topics))
 }
 
 // Post tells the loop something; it never blocks long.
@@ -550,6 +538,8 @@ func (a *Applier) perform(ctx context.Context, eff Effect) (ev Event) {
 	from := a.set.Now()
 	ctx, done := a.interruptible(ctx, eff)
 	defer done()
+	a.begins(name, from)
+	defer a.ends()
 	defer func() {
 		if r := recover(); r != nil {
 			a.set.Log.Error("panic in the commit loop", "effect", name, "panic", r, "stack", string(debug.Stack()))
@@ -633,6 +623,7 @@ func (a *Applier) do(ctx context.Context, eff Effect) (Event, error) {
 		if err := a.sync(ctx, Sync{To: a.state.Known, Batch: &BatchInfo{}, Deletes: e.Deletes}); err != nil {
 			return nil, err
 		}
+		a.ends() // waiting for Kafka is nothing a new process could do better
 		generation, err := a.src.Resume(ctx, e.Positions, e.Topics, e.Cluster)
 		if err == nil {
 			a.generation = generation

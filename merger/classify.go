@@ -23,12 +23,16 @@ func classify(err error) Code {
 		return CodePanic
 	case errors.Is(err, ErrSource):
 		return CodeUnavailable
+	case errors.Is(err, keyindex.ErrSidecar):
+		return CodeIndexDisk
 	case errors.Is(err, objstore.ErrFull):
 		return CodeFull
 	case errors.Is(err, objstore.ErrReadOnly):
 		return CodeReadOnly
 	case errors.Is(err, objstore.ErrPermission):
 		return CodePermission
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return CodeFiles
 	case errors.Is(err, keyindex.ErrMemory), errors.Is(err, syscall.ENOMEM):
 		return CodeMemory
 	case errors.Is(err, paimon.ErrNewer), errors.Is(err, ErrRecordVersion), errors.Is(err, manifest.ErrUnsupported):

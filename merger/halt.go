@@ -30,6 +30,7 @@ const (
 	CodeNoTopic     Code = "K-NO-TOPIC"
 	CodeCluster     Code = "K-CLUSTER"
 	CodeAuth        Code = "K-AUTH"
+	CodeTLS         Code = "K-TLS"
 	CodeACL         Code = "K-ACL"
 	CodePartial     Code = "K-PARTIAL"
 	CodeTwoParts    Code = "K-KEY-IN-TWO-PARTITIONS"
@@ -42,9 +43,11 @@ const (
 	CodeIO          Code = "D-IO"
 	CodeReadOnly    Code = "D-READONLY"
 	CodePermission  Code = "D-PERM"
+	CodeFiles       Code = "D-FILES"
 	CodeDeadLetter  Code = "D-DLQ"
 	CodeConfig      Code = "C-CHANGED"
 	CodeMemory      Code = "I-MEMORY"
+	CodeIndexDisk   Code = "I-FULL"
 	CodeMismatch    Code = "I-MISMATCH"
 	CodePanic       Code = "P-PANIC"
 )
@@ -136,6 +139,10 @@ var codeList = []CodeInfo{
 		"Correct `kafka.brokers`; if the move is meant, `applier offsets set PIPELINE` with positions of the new cluster.", false, false,
 	},
 	{CodeAuth, "Kafka refuses the credentials.", "Correct `kafka.sasl` or `kafka.tls` and restart; the pipeline keeps trying.", true, false},
+	{
+		CodeTLS, "A broker's certificate is refused: expired, for another host, or of an unknown authority.",
+		"Renew it, or correct `kafka.tls.ca`, `kafka.tls.server_name` or `kafka.brokers`; the pipeline keeps trying.", true, false,
+	},
 	{CodeACL, "Kafka denies access to the topic or the group.", "Grant Read and Describe on the topic and Read on the group; the pipeline keeps trying.", true, false},
 	{
 		CodePartial, "This instance was given only some partitions of the table: another consumer uses the group.",
@@ -162,6 +169,10 @@ var codeList = []CodeInfo{
 	{CodeReadOnly, "The file system is read-only.", "Remount it; the pipeline goes on by itself.", true, false},
 	{CodePermission, "The table's folders refuse this user.", "Correct owner or mode; the pipeline keeps trying.", true, false},
 	{
+		CodeFiles, "The process or the machine is out of file descriptors.",
+		"Raise the limit (`ulimit -n`, LimitNOFILE= of systemd); the pipeline keeps trying.", true, false,
+	},
+	{
 		CodeDeadLetter, "Dead letters cannot be written, so the batch that produced them waits.",
 		"Make the dead letter topic writable; the pipeline goes on by itself.", true, false,
 	},
@@ -172,6 +183,10 @@ var codeList = []CodeInfo{
 	{
 		CodeMemory, "The key index, or the remembered deletes, do not fit the memory they may use.",
 		"Raise `memory` to the number in the message, or lower `order_by.remember_deletes`, and restart.", false, false,
+	},
+	{
+		CodeIndexDisk, "The key index cannot be written to `state_dir`: no space, read-only, or no permission.",
+		"Free space in `state_dir` or correct its owner; the pipeline goes on by itself.", true, false,
 	},
 	{
 		CodeMismatch, "The key index contradicts the table.",

@@ -174,7 +174,7 @@ func (a *Applier) judge(ctx context.Context, w *walk) (*Halt, error) {
 	case r.Table != a.identity:
 		return &Halt{CodeClone, fmt.Sprintf("the position record in snapshot %d was written for another table", w.record.ref.ID)}, nil
 	case r.Config != a.config:
-		return &Halt{CodeConfig, fmt.Sprintf("the position record in snapshot %d was written under other settings (key, apply, topics)", w.record.ref.ID)}, nil
+		return &Halt{CodeConfig, fmt.Sprintf("the position record in snapshot %d was written under other settings: %s", w.record.ref.ID, configChange(r.Config, a.config))}, nil
 	}
 	return nil, nil
 }

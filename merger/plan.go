@@ -9,6 +9,7 @@ import (
 
 	"applier/merger/keyindex"
 	"applier/merger/tombstones"
+	"applier/storage/failpoint"
 	"applier/storage/types"
 )
 
@@ -128,6 +129,11 @@ func (pl *planner) match() error {
 		pl.matches.Start, pl.matches.Loc = pl.matches.Start[:0], pl.matches.Loc[:0]
 	} else if err := pl.index.Lookup(b.Keys, b.Winners, &pl.matches); err != nil {
 		return err
+	}
+	if failpoint.Hit("keyindex/lookup") != nil { // an index that lies
+		for i, l := range pl.matches.Loc {
+			pl.matches.Loc[i] = keyindex.MakeLoc(l.Segment(), l.Pos()^1)
+		}
 	}
 	if err := pl.readPlaces(); err != nil {
 		return err

@@ -12,18 +12,20 @@ import (
 func (a *Applier) doPublish(ctx context.Context) Event {
 	if void, err := a.void(ctx); err != nil {
 		a.set.Log.Warn("cannot look for what a commit needs; it is tried again", "err", err)
-		return Published{PublishUnknown}
+		a.step(PublishFailed{Halt{classify(err), err.Error()}})
+		return Published{Result: PublishUnknown}
 	} else if void {
-		return Published{PublishVoid}
+		return Published{Result: PublishVoid}
 	}
 	switch err := a.table.Publish(ctx, a.attempt.commit); {
 	case err == nil:
-		return Published{PublishWon}
+		return Published{Result: PublishWon}
 	case errors.Is(err, objstore.ErrExist):
-		return Published{PublishExists}
+		return Published{Result: PublishExists}
 	default:
 		a.set.Log.Warn("the outcome of a commit is unknown; reading it back", "snapshot", a.attempt.commit.Snapshot.ID, "err", err)
-		return Published{PublishUnknown}
+		a.step(PublishFailed{Halt{classify(err), err.Error()}})
+		return Published{Result: PublishUnknown}
 	}
 }
 

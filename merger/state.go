@@ -97,6 +97,7 @@ type State struct {
 	Base      SnapRef // what this attempt is built on
 	Target    int64   // the snapshot id this attempt publishes
 	InFlight  bool    // a publish of this attempt may have happened
+	Doubt     *Halt   // why the outcome of the last publish is unknown; nil without one
 	Retries   int     // consecutive failures, for the backoff
 	Halt      *Halt
 	Txn       string // identifies the snapshot of this attempt
@@ -274,6 +275,9 @@ type (
 	}
 	// Stilled answers Still.
 	Stilled struct{ Same bool }
+	// PublishFailed says why the outcome of the publish under way will be unknown. It
+	// comes before Published.
+	PublishFailed struct{ Why Halt }
 	// Published answers Publish.
 	Published struct{ Result PublishResult }
 	// Slot answers ReadSlot.
@@ -322,29 +326,30 @@ type (
 // Event is one of the event types above.
 type Event interface{ event() }
 
-func (Looked) event()       {}
-func (Resolved) event()     {}
-func (Resumed) event()      {}
-func (Synced) event()       {}
-func (Planned) event()      {}
-func (Written) event()      {}
-func (Stilled) event()      {}
-func (Published) event()    {}
-func (Slot) event()         {}
-func (ReadBacked) event()   {}
-func (Hinted) event()       {}
-func (Acked) event()        {}
-func (Waited) event()       {}
-func (Failed) event()       {}
-func (Assigned) event()     {}
-func (Revoked) event()      {}
-func (BatchReady) event()   {}
-func (Tick) event()         {}
-func (PauseAsked) event()   {}
-func (ResumeAsked) event()  {}
-func (RecheckAsked) event() {}
-func (StopAsked) event()    {}
-func (SourceHalted) event() {}
+func (Looked) event()        {}
+func (Resolved) event()      {}
+func (Resumed) event()       {}
+func (Synced) event()        {}
+func (Planned) event()       {}
+func (Written) event()       {}
+func (Stilled) event()       {}
+func (PublishFailed) event() {}
+func (Published) event()     {}
+func (Slot) event()          {}
+func (ReadBacked) event()    {}
+func (Hinted) event()        {}
+func (Acked) event()         {}
+func (Waited) event()        {}
+func (Failed) event()        {}
+func (Assigned) event()      {}
+func (Revoked) event()       {}
+func (BatchReady) event()    {}
+func (Tick) event()          {}
+func (PauseAsked) event()    {}
+func (ResumeAsked) event()   {}
+func (RecheckAsked) event()  {}
+func (StopAsked) event()     {}
+func (SourceHalted) event()  {}
 
 // PublishResult is the answer of the create-if-absent.
 type PublishResult uint8

@@ -37,6 +37,9 @@ func Step(s State, ev Event) (State, []Effect) {
 		return s.settle()
 	case SourceHalted:
 		return s.sourceHalted(e.Halt)
+	case PublishFailed:
+		s.Doubt = &e.Why
+		return s, nil
 	}
 	s.Waiting = false
 	if f, ok := ev.(Failed); ok {
@@ -98,7 +101,7 @@ func (s State) begin(p Phase) (State, []Effect) {
 	case PhaseStill:
 		return s, []Effect{Still{s.Base}}
 	case PhasePublish:
-		s.InFlight = true
+		s.InFlight, s.Doubt = true, nil
 		return s, []Effect{Publish{s.Target}}
 	case PhaseSlot:
 		return s, []Effect{ReadSlot{s.Target, s.Txn}}
@@ -626,7 +629,13 @@ func (s State) slot(e Slot) (State, []Effect) {
 		}
 		// Nothing is there. The same bytes under the same name are safe whatever a
 		// late arrival of the first try does: one of them wins, both are ours.
-		return s.with([]Effect{Note{NoticeUnknownAbsent}}, func(s State) (State, []Effect) { return s.retry(PhasePublish) })
+		notes := []Effect{Note{NoticeUnknownAbsent}}
+		if s.Doubt != nil && s.Retries >= retriesBeforeHalt {
+			var told []Effect
+			s, told = s.show(*s.Doubt)
+			notes = append(notes, told...)
+		}
+		return s.with(notes, func(s State) (State, []Effect) { return s.retry(PhasePublish) })
 	}
 	var out []Effect
 	if s.Retries >= retriesBeforeHalt {

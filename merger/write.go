@@ -179,7 +179,6 @@ func (a *Applier) verifySample(ctx context.Context, p *plan) error {
 func (a *Applier) write(ctx context.Context, e Write) (Event, error) {
 	at := &attempt{base: e.Base}
 	a.attempt = at
-	var objects []objstore.Object
 	ch := paimon.Changes{}
 	to, err := a.baseLink(ctx, e.Base)
 	if err != nil {
@@ -189,27 +188,10 @@ func (a *Applier) write(ctx context.Context, e Write) (Event, error) {
 	if err != nil {
 		return nil, err
 	}
+	var objects []objstore.Object
 	if e.Batch.Op == "" {
 		at.plan = a.planned
-		if objects, err = a.dataFiles(ctx, at, base, &ch); err != nil {
-			return nil, err
-		}
-		if err := failpoint.Hit("commit/data"); err != nil {
-			return nil, err
-		}
-		if a.table.Options().DeletionVectors {
-			err = a.vectorFiles(ctx, at, base, &ch)
-		} else {
-			err = a.rewriteFiles(ctx, at, &ch)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if ch.Index != nil {
-			objects = append(objects, ch.Index.Objects...)
-			at.bytes.Vectors = ch.Index.Bytes
-		}
-		if err := failpoint.Hit("commit/dv"); err != nil {
+		if objects, err = a.writeRows(ctx, at, base, &ch); err != nil {
 			return nil, err
 		}
 	}
@@ -243,20 +225,55 @@ func (a *Applier) write(ctx context.Context, e Write) (Event, error) {
 	}
 	objects = append(objects, at.commit.Objects...)
 	at.made = a.set.Now()
-	for _, o := range objects {
-		at.keys = append(at.keys, o.Key)
-	}
-	for _, e := range at.rewritten { // in the store already, perhaps since an earlier attempt
-		key, err := a.table.Paths().Data(e)
-		if err != nil {
-			return nil, err
-		}
-		at.keys = append(at.keys, key)
+	if at.keys, err = a.keysOf(objects, at.rewritten); err != nil {
+		return nil, err
 	}
 	if err := a.table.Bucket().PutAll(ctx, objects); err != nil {
 		return nil, fmt.Errorf("writing the files of snapshot %d: %w", e.Target, err)
 	}
 	return Written{Txn: txn}, failpoint.Hit("commit/stage")
+}
+
+// writeRows is steps 6 and 7: new row versions, then what marks or leaves out the
+// old ones. It returns the objects that are still to be written.
+func (a *Applier) writeRows(ctx context.Context, at *attempt, base *paimon.State, ch *paimon.Changes) ([]objstore.Object, error) {
+	objects, err := a.dataFiles(ctx, at, base, ch)
+	if err != nil {
+		return nil, err
+	}
+	if err := failpoint.Hit("commit/data"); err != nil {
+		return nil, err
+	}
+	if a.table.Options().DeletionVectors {
+		err = a.vectorFiles(ctx, at, base, ch)
+	} else {
+		err = a.rewriteFiles(ctx, at, ch)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if ch.Index != nil {
+		objects = append(objects, ch.Index.Objects...)
+		at.bytes.Vectors = ch.Index.Bytes
+	}
+	return objects, failpoint.Hit("commit/dv")
+}
+
+// keysOf lists everything an attempt refers to: what is to be written, and what is
+// in the store already, perhaps since an earlier attempt.
+func (a *Applier) keysOf(objects []objstore.Object, rewritten map[uint32]*manifest.Entry) ([]string, error) {
+	keys := make([]string, 0, len(objects)+len(rewritten))
+	for _, o := range objects {
+		keys = append(keys, o.Key)
+	}
+	for _, e := range rewritten {
+		key, err := a.table.Paths().Data(e)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
 }
 
 // adopt takes over what the commit has given new files: sequence numbers, row ids.

@@ -80,6 +80,14 @@ func processTable() []Desc {
 			"process", "applier_tls_verification_disabled", Gauge, "", nil,
 			"1 if the brokers' certificates are not verified (config kafka.tls.insecure).",
 		},
+		{
+			"process", "applier_config_reload_errors_total", Counter, "", nil,
+			"Configurations that SIGHUP asked for and that could not be taken; the old one stayed.",
+		},
+		{
+			"process", "applier_clock_jumps_total", Counter, "", nil,
+			"Times the wall clock jumped by a minute or more against the time that passed.",
+		},
 	}
 }
 
@@ -116,6 +124,14 @@ func pipelineTable() []Desc {
 		{
 			"pipeline", "applier_last_snapshot_id", Gauge, "", perPipeline(),
 			"Snapshot id of the last commit of the pipeline.",
+		},
+		{
+			"pipeline", "applier_step_age_seconds", Gauge, "seconds", perPipeline(),
+			"How long the commit loop has been in its current step without any progress; 0 between steps. Above half of config stuck_after the goroutines are dumped, at stuck_after the process ends.",
+		},
+		{
+			"pipeline", "applier_unclean_starts", Gauge, "", perPipeline(),
+			"Starts in a row that followed an end without a stop in good order: a crash, a kill, out of memory.",
 		},
 	}
 }

@@ -35,6 +35,8 @@ type Pipeline struct {
 	LastCommit    *prometheus.GaugeVec
 	LastSnapshot  *prometheus.GaugeVec
 	Freshness     *Freshness
+	StepAge       *prometheus.GaugeVec
+	UncleanStarts *prometheus.GaugeVec
 
 	up, state, since, halted *prometheus.GaugeVec
 	mu                       sync.Mutex
@@ -50,6 +52,8 @@ func newPipeline(b builder) *Pipeline {
 		LastCommit:    b.gauge("applier_last_commit_timestamp_seconds"),
 		LastSnapshot:  b.gauge("applier_last_snapshot_id"),
 		Freshness:     newFreshness(b),
+		StepAge:       b.gauge("applier_step_age_seconds"),
+		UncleanStarts: b.gauge("applier_unclean_starts"),
 		up:            b.gauge("applier_pipeline_up"),
 		state:         b.gauge("applier_pipeline_state"),
 		since:         b.gauge("applier_pipeline_state_since_timestamp_seconds"),

@@ -16,6 +16,9 @@ type Process struct {
 	MemoryBudget *prometheus.GaugeVec // no labels
 	MemoryUsed   *prometheus.GaugeVec // component
 	TLSInsecure  *prometheus.GaugeVec // no labels
+
+	ConfigReloadErrors *prometheus.CounterVec // no labels
+	ClockJumps         *prometheus.CounterVec // no labels
 }
 
 // NewProcess builds the metrics of the process.
@@ -26,6 +29,9 @@ func newProcess(b builder) *Process {
 		MemoryBudget: b.gauge("applier_memory_budget_bytes"),
 		MemoryUsed:   b.gauge("applier_memory_used_bytes"),
 		TLSInsecure:  b.gauge("applier_tls_verification_disabled"),
+
+		ConfigReloadErrors: b.counter("applier_config_reload_errors_total"),
+		ClockJumps:         b.counter("applier_clock_jumps_total"),
 	}
 }
 

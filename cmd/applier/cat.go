@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -62,33 +63,49 @@ a string, dates and times as ISO texts, binary as hex, NaN and infinities as str
 		if *format == "table" && *limit == 0 {
 			*limit = 100
 		}
-		var rows int64
-		err = t.Scan(ctx, st, paimon.ScanOptions{Columns: cols, Where: conditions}, func(b *types.Batch) error {
-			for i := range b.Len() {
-				if !*count {
-					if *limit > 0 && rows == *limit {
-						return errEnough
-					}
-					p.row(b, i)
-				}
-				rows++
-			}
-			return nil
-		})
-		if err != nil && !errors.Is(err, errEnough) {
+		if err := catRows(ctx, t, st, paimon.ScanOptions{Columns: cols, Where: conditions}, catOutput{out, p, *count, *limit, *format == "table"}); err != nil {
 			return err
-		}
-		if *count {
-			fmt.Fprintln(out, rows)
-		} else {
-			p.end()
-			if err != nil && *format == "table" {
-				fmt.Fprintf(out, "… the first %d rows; --limit for more\n", rows)
-			}
 		}
 		return out.Flush()
 	}
 	return c
+}
+
+// catOutput is what becomes of the rows that cat reads.
+type catOutput struct {
+	out   io.Writer
+	rows  printer
+	count bool  // print their number only
+	limit int64 // 0: all
+	told  bool  // say that there are more
+}
+
+func catRows(ctx context.Context, t *paimon.Table, st *paimon.State, scan paimon.ScanOptions, o catOutput) error {
+	var rows int64
+	err := t.Scan(ctx, st, scan, func(b *types.Batch) error {
+		for i := range b.Len() {
+			if !o.count {
+				if o.limit > 0 && rows == o.limit {
+					return errEnough
+				}
+				o.rows.row(b, i)
+			}
+			rows++
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errEnough) {
+		return err
+	}
+	if o.count {
+		fmt.Fprintln(o.out, rows)
+		return nil
+	}
+	o.rows.end()
+	if err != nil && o.told {
+		fmt.Fprintf(o.out, "… the first %d rows; --limit for more\n", rows)
+	}
+	return nil
 }
 
 // chooseColumns finds columns by their names; none are all of the table's own.

@@ -48,7 +48,9 @@ func runCommand() *cobra.Command {
 		Short: "Run the pipelines of a configuration until SIGTERM or Ctrl-C",
 		Long: `Runs all pipelines. SIGTERM or Ctrl-C commits what was read, leaves the consumer
 groups and exits; a second signal stops at once (nothing is lost: what was not
-committed is read again).`,
+committed is read again). SIGHUP reads the configuration again: a sound one takes
+the place of the old one, which is drained first; a bad one is told and changes
+nothing.`,
 		Args: cobra.NoArgs,
 	}
 	file := configFlag(c)
@@ -57,40 +59,115 @@ committed is read again).`,
 		if err != nil {
 			return err
 		}
-		return serve(c.Context(), cfg, app.Options{Log: newLogger(c.ErrOrStderr(), cfg.Server.Log), Build: build()})
+		// A reader of the log that goes away must not take the pipelines with it.
+		signal.Ignore(syscall.SIGPIPE)
+		log := newLogWriter(c.ErrOrStderr())
+		defer log.close()
+		r := &runner{file: *file, log: log}
+		r.options.Build, r.options.Abort = build(), os.Exit
+		return r.run(c.Context(), cfg)
 	}
 	return c
 }
 
-// serve runs a program until its context ends; a second signal forces it.
-func serve(ctx context.Context, cfg *config.Config, o app.Options) error {
+// runner runs one configuration after another.
+type runner struct {
+	file    string
+	log     io.Writer
+	options app.Options // but for the log
+}
+
+// program is what a configuration makes; nothing of it runs yet.
+type program struct {
+	app *app.App
+	log *slog.Logger
+}
+
+func (r *runner) program(cfg *config.Config) (*program, error) {
+	o := r.options
+	o.Log = newLogger(r.log, cfg.Server.Log)
 	for _, w := range cfg.Warnings {
 		o.Log.Warn("configuration", "problem", w.String())
 	}
 	a, err := app.New(cfg, o)
+	return &program{a, o.Log}, err
+}
+
+// run serves until ctx ends.
+func (r *runner) run(ctx context.Context, cfg *config.Config) error {
+	p, err := r.program(cfg)
 	if err != nil {
 		return exitError{exitUsage, err}
 	}
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
+	for {
+		turn, end := context.WithCancel(ctx)
+		next := make(chan *program, 1)
+		go func(now *program) {
+			next <- r.await(turn, hangup, now)
+			end()
+		}(p)
+		err := p.serve(turn)
+		end()
+		successor := <-next
+		switch {
+		case err != nil:
+			return err
+		case successor != nil && ctx.Err() == nil:
+			p = successor
+		case p.app.Halted():
+			return exitError{exitHalted, fmt.Errorf("every pipeline was halted or could not start; see the log")}
+		default:
+			return nil
+		}
+	}
+}
+
+// await returns the program of a sound configuration that a SIGHUP asked for; nil
+// when ctx ends first. One that cannot be taken is told and changes nothing.
+func (r *runner) await(ctx context.Context, hangup <-chan os.Signal, now *program) *program {
+	for {
+		select {
+		case <-hangup:
+		case <-ctx.Done():
+			return nil
+		}
+		cfg, err := load(r.file)
+		if err == nil {
+			var p *program
+			if p, err = r.program(cfg); err == nil {
+				return p
+			}
+		}
+		now.app.ReloadFailed(err)
+	}
+}
+
+// serve runs a program until its context ends; then a second signal forces it.
+func (p *program) serve(ctx context.Context) error {
 	force, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() {
 		<-ctx.Done()
 		second := make(chan os.Signal, 1)
 		signal.Notify(second, os.Interrupt, syscall.SIGTERM)
-		o.Log.Info("stopping: committing what was read; a second signal stops at once")
+		defer signal.Stop(second)
+		p.log.Info("stopping: committing what was read; a second signal stops at once")
 		select {
 		case <-second:
-			o.Log.Warn("stopping at once")
+			p.log.Warn("stopping at once")
 			cancel()
 		case <-force.Done():
 		}
 	}()
-	if err := a.Run(ctx, force); err != nil && !errors.Is(err, context.Canceled) {
+	if err := p.app.Run(ctx, force); err != nil && !errors.Is(err, context.Canceled) {
+		if errors.Is(err, app.ErrListen) {
+			return exitError{exitUsage, err}
+		}
 		return err
 	}
-	if a.Halted() {
-		return exitError{exitHalted, fmt.Errorf("every pipeline was halted or could not start; see the log")}
-	}
-	o.Log.Info("stopped")
+	p.log.Info("stopped")
 	return nil
 }

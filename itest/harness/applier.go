@@ -50,7 +50,9 @@ type Run struct {
 	Tags []string // build tags, such as failpoints
 	Name string   // in messages; empty: applier
 
+	UID    int          // runs as this user; 0: as the caller
 	Memory *MemoryGroup // runs in this cgroup
+	CPU    *CPUGroup    // runs in this cgroup
 }
 
 // Applier builds the daemon's binary, once, and starts it. The test's end kills
@@ -71,9 +73,12 @@ func StartBinary(t testing.TB, path string, r Run) *Process {
 	}
 	args := r.Args
 	if r.Memory != nil {
-		path, args = r.Memory.wrap(path, args)
+		path, args = enter(r.Memory.dir, path, args)
 	}
-	p, err := Start(Spec{Name: r.Name, Path: path, Args: args, Env: r.Env, Dir: r.Dir})
+	if r.CPU != nil {
+		path, args = enter(r.CPU.dir, path, args)
+	}
+	p, err := Start(Spec{Name: r.Name, Path: path, Args: args, Env: r.Env, Dir: r.Dir, UID: r.UID})
 	if err != nil {
 		t.Fatal(err)
 	}

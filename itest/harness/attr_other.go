@@ -4,6 +4,6 @@ package harness
 
 import "syscall"
 
-func childAttr() *syscall.SysProcAttr {
+func childAttr(int) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

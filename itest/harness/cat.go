@@ -33,7 +33,7 @@ func (c Cat) run(ctx context.Context, ref Ref, q Query, each func(row []byte)) e
 		args = append(args, "--columns", strings.Join(q.Columns, ","))
 	}
 	cmd := exec.CommandContext(ctx, c.Binary, args...)
-	cmd.SysProcAttr = childAttr()
+	cmd.SysProcAttr = childAttr(0)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()

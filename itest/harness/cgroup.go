@@ -68,10 +68,10 @@ func newMemoryGroup(limit int64) (*MemoryGroup, error) {
 	return g, nil
 }
 
-// wrap has a shell enter the group and then become the program.
-func (g *MemoryGroup) wrap(path string, args []string) (string, []string) {
+// enter has a shell enter a group and then become the program.
+func enter(dir, path string, args []string) (string, []string) {
 	script := `echo $$ > "$1/cgroup.procs" && shift && exec "$@"`
-	return "/bin/sh", append([]string{"-c", script, "sh", g.dir, path}, args...)
+	return "/bin/sh", append([]string{"-c", script, "sh", dir, path}, args...)
 }
 
 // OOMKills is how often the kernel killed a process of the group.
@@ -103,4 +103,50 @@ func (g *MemoryGroup) Peak() (int64, error) {
 		return 0, fmt.Errorf("reading the cgroup's peak: %w", err)
 	}
 	return strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
+}
+
+// CPUGroup is a cgroup with a share of a CPU. It needs root, or a delegated
+// hierarchy.
+type CPUGroup struct {
+	dir string
+	v2  bool
+}
+
+// NewCPUGroup makes a group that may use so many per cent of one CPU. The test's
+// end removes it; a machine where no group can be made fails the test.
+func NewCPUGroup(t testing.TB, percent int) *CPUGroup {
+	t.Helper()
+	g := &CPUGroup{}
+	name := fmt.Sprintf("applier-itest-%d-%d", os.Getpid(), groups.Add(1))
+	if _, err := os.Stat("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"); err == nil {
+		g.dir = filepath.Join("/sys/fs/cgroup/cpu", name)
+	} else {
+		g.v2, g.dir = true, filepath.Join(cgroupV2, name)
+		_ = os.WriteFile(filepath.Join(cgroupV2, "cgroup.subtree_control"), []byte("+cpu"), 0o644)
+	}
+	err := os.Mkdir(g.dir, 0o755)
+	if err == nil {
+		t.Cleanup(func() { _ = os.Remove(g.dir) })
+		err = g.Set(percent)
+	}
+	if err != nil {
+		t.Fatalf("making a CPU cgroup (it takes root or a delegated hierarchy): %v", err)
+	}
+	return g
+}
+
+// Set changes the share, in per cent of one CPU; 0 lifts the limit.
+func (g *CPUGroup) Set(percent int) error {
+	const period = 100_000 // microseconds
+	quota := strconv.Itoa(period * percent / 100)
+	if g.v2 {
+		if percent == 0 {
+			quota = "max"
+		}
+		return os.WriteFile(filepath.Join(g.dir, "cpu.max"), fmt.Appendf(nil, "%s %d", quota, period), 0o644)
+	}
+	if percent == 0 {
+		quota = "-1"
+	}
+	return os.WriteFile(filepath.Join(g.dir, "cpu.cfs_quota_us"), []byte(quota), 0o644)
 }

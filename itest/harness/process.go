@@ -27,6 +27,7 @@ type Spec struct {
 	Env  []string // KEY=VALUE, added to this process's environment
 	Dir  string   // working folder; empty: the current one
 	Log  string   // file that collects the output; empty: memory only
+	UID  int      // run as this user and group, without others; 0: as the caller
 
 	// Protocol gives the child pipes: standard input and output belong to the
 	// caller and only standard error is logged.
@@ -72,7 +73,7 @@ func Start(s Spec) (*Process, error) {
 	p.cmd = exec.Command(s.Path, s.Args...)
 	p.cmd.Env = append(os.Environ(), s.Env...)
 	p.cmd.Dir = s.Dir
-	p.cmd.SysProcAttr = childAttr()
+	p.cmd.SysProcAttr = childAttr(s.UID)
 	p.cmd.WaitDelay = pipeGrace
 	p.cmd.Stderr = out
 	if s.Protocol {

@@ -70,7 +70,7 @@ func TestIndex_AnswersRightlyWhileMemoryIsRefused(t *testing.T) {
 	})
 }
 
-func TestSidecar_DamageNeverChangesAnAnswer(t *testing.T) {
+func TestFault_H2(t *testing.T) {
 	// With the real hash: the other tests' only covers the start of a key.
 	keys := func(ids ...int) *types.Keys {
 		k := longKeys.keys(ids...)

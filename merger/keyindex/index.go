@@ -28,6 +28,9 @@ var (
 	// or rows came back that it had forgotten). Every later call says so too:
 	// close it and build another one from the table, or halt.
 	ErrLost = errors.New("key index lost")
+	// ErrSidecar says that a sidecar file could not be made or written: Dir is full,
+	// read-only or forbidden. A call that says so loses the index too.
+	ErrSidecar = errors.New("key index: sidecar folder")
 	// ErrIncomplete says that a live segment still lacks rows.
 	ErrIncomplete = errors.New("key index incomplete")
 	// ErrInvalid is a call against the contract: unknown or removed segment,

@@ -30,7 +30,7 @@ func openSidecarDir(path string) (*sidecarDir, error) {
 	_, err := os.Stat(path)
 	missing := errors.Is(err, os.ErrNotExist)
 	if err := os.MkdirAll(path, 0o700); err != nil {
-		return nil, fmt.Errorf("creating key sidecar folder: %w", err)
+		return nil, fmt.Errorf("%w: creating key sidecar folder: %w", ErrSidecar, err)
 	}
 	d := &sidecarDir{path: path}
 	d.ours.Store(missing)
@@ -77,7 +77,7 @@ func (d *sidecarDir) create() (*sidecar, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("creating key sidecar: %w", err)
+		return nil, fmt.Errorf("%w: creating key sidecar: %w", ErrSidecar, err)
 	}
 	if err := os.Remove(f.Name()); err != nil {
 		return nil, errors.Join(fmt.Errorf("unlinking key sidecar: %w", err), f.Close())
@@ -106,7 +106,7 @@ func (s *sidecar) append(k *types.Keys) error {
 		return fmt.Errorf("key sidecar: the keys of one file exceed 4 GiB")
 	}
 	if _, err := s.f.Write(k.Data[first:last]); err != nil {
-		return fmt.Errorf("writing key sidecar: %w", err)
+		return fmt.Errorf("%w: writing key sidecar: %w", ErrSidecar, err)
 	}
 	base := uint32(s.size) - first
 	for _, o := range k.Off[1 : n+1] {
@@ -129,7 +129,7 @@ func (s *sidecar) seal() error {
 	offs := unsafe.Slice((*byte)(unsafe.Pointer(&s.off[0])), 4*len(s.off))
 	for _, tail := range [][]byte{make([]byte, pad), offs} {
 		if _, err := s.f.Write(tail); err != nil {
-			return fmt.Errorf("writing key sidecar: %w", err)
+			return fmt.Errorf("%w: writing key sidecar: %w", ErrSidecar, err)
 		}
 		s.grow(int64(len(tail)))
 	}

@@ -7,3 +7,6 @@ const Enabled = false
 
 // Hit passes the named point.
 func Hit(string) error { return nil }
+
+// Armed reports whether a fault is set up at the named point.
+func Armed(string) bool { return false }

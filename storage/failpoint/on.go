@@ -107,6 +107,9 @@ func (p *point) fires() bool {
 // may be the one to take, stops all of them.
 const stopGrace = 50 * time.Millisecond
 
+// Armed reports whether a fault is set up at the named point.
+func Armed(name string) bool { return points()[name] != nil }
+
 // Hit passes the named point.
 func Hit(name string) error {
 	p := points()[name]

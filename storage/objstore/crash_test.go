@@ -207,7 +207,7 @@ func (c crashCase) check(t *testing.T, disk *objstore.Mem, err error, moment str
 	}
 }
 
-func TestCrash_AtEveryPrimitiveOperationOfEveryCall(t *testing.T) {
+func TestFault_B1(t *testing.T) {
 	for _, c := range crashCases {
 		t.Run(c.name, func(t *testing.T) {
 			base := objstore.NewMem(objstore.MemOptions{})
@@ -423,7 +423,7 @@ func TestCrash_FailedFolderSyncIsDoneAgain(t *testing.T) {
 // An error at any one operation, before or after its effect: the promises hold, no
 // unfinished object stays behind (unless removing failed, or creating only seemed
 // to), and what was acknowledged survives a power cut.
-func TestFaults_ErrorAtEveryPrimitiveOperationOfEveryCall(t *testing.T) {
+func TestFault_B5_ErrorAtEveryPrimitiveOperation(t *testing.T) {
 	ignored := 0
 	for _, c := range crashCases {
 		t.Run(c.name, func(t *testing.T) {

@@ -49,7 +49,7 @@ func commitOnce(b objstore.Bucket) error {
 // without its files, and the next process can commit.
 func TestFailpoints_KillAndErrorAtEveryPoint(t *testing.T) {
 	for point, published := range map[string]bool{
-		"objstore/put_all/written": false, "objstore/put_all/synced": false,
+		"objstore/put_all/half/bucket-0": false, "objstore/put_all/half/manifest": false, "objstore/put_all/written": false, "objstore/put_all/synced": false,
 		"objstore/publish/staged": false, "objstore/publish/linked": true,
 	} {
 		for _, action := range []string{"kill", "error"} {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"syscall"
 )
 
@@ -70,6 +72,9 @@ func classify(err error) error {
 		kind = ErrReadOnly
 	case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
 		kind = ErrPermission
+		if who := refusal(err); who != "" && !errors.Is(err, kind) {
+			return fmt.Errorf("%w: %w (%s)", kind, err, who)
+		}
 	case errors.Is(err, syscall.ENAMETOOLONG):
 		kind = ErrBadKey
 	default:
@@ -79,6 +84,31 @@ func classify(err error) error {
 		return err
 	}
 	return fmt.Errorf("%w: %w", kind, err)
+}
+
+// refusal says who was refused by what: the user of this process, and owner and
+// mode of the file or the nearest folder above it; "" if the error names no path.
+func refusal(err error) string {
+	var path string
+	var onPath *os.PathError
+	var onLink *os.LinkError
+	switch {
+	case errors.As(err, &onPath):
+		path = onPath.Path
+	case errors.As(err, &onLink):
+		path = onLink.New
+	}
+	for filepath.IsAbs(path) { // a folder in memory has no owner
+		if info, err := os.Lstat(path); err == nil {
+			return fmt.Sprintf("this process runs as uid %d; %s has mode %#o%s", os.Geteuid(), path, info.Mode().Perm(), ownerOf(info))
+		}
+		up := filepath.Dir(path)
+		if up == path {
+			break
+		}
+		path = up
+	}
+	return ""
 }
 
 // absent reports whether err means that a name leads to no file: nothing is

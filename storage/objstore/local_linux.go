@@ -2,7 +2,9 @@ package objstore
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -20,6 +22,14 @@ func renameNew(from, to string) error {
 		}
 		return nil
 	}
+}
+
+// ownerOf names the owner of a file in a message.
+func ownerOf(info os.FileInfo) string {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return fmt.Sprintf(" and belongs to uid %d", st.Uid)
+	}
+	return ""
 }
 
 // identityOf tells a folder by its device, inode and time of birth; without the

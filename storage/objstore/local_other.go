@@ -17,3 +17,5 @@ func renameNew(from, to string) error {
 func identityOf(string, time.Time) (folderID, bool) { return folderID{}, false }
 
 func fileSystemOf(string) (string, bool, error) { return "unknown", false, nil }
+
+func ownerOf(os.FileInfo) string { return "" }

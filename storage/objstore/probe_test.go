@@ -81,6 +81,16 @@ func TestProbe_RefusesStoresThatCannotHoldTables(t *testing.T) {
 	}
 }
 
+// C15 on any store: a conditional creation that is none.
+func TestFault_C15(t *testing.T) {
+	m := objstore.NewMem(objstore.MemOptions{})
+	for _, store := range []objstore.Bucket{overwriting{m}, lying{m}} {
+		require.ErrorIs(t, objstore.Probe(ctx, store, "snapshot"), objstore.ErrNotExclusive)
+		require.Empty(t, objectsOf(m))
+	}
+	require.NoError(t, objstore.Probe(ctx, m, "snapshot"))
+}
+
 func TestProbe_SaysWhenItCannotCleanUp(t *testing.T) {
 	m := objstore.NewMem(objstore.MemOptions{})
 	f := objstore.NewFaulty(m, objstore.Rule{Op: "delete", Err: errTest})

@@ -121,10 +121,30 @@ func (p *put) write(i int) error {
 		return failed("creating", o.Key, err)
 	}
 	p.files[i] = f
-	if _, err := f.Write(o.Data); err != nil {
+	data := o.Data
+	// In two pieces if a test wants to end the program in the middle of a file.
+	if half, point := len(data)/2, halfOf(o.Key); failpoint.Armed(point) {
+		if _, err := f.Write(data[:half]); err != nil {
+			return failed("writing", o.Key, err)
+		}
+		if err := failpoint.Hit(point); err != nil {
+			return err
+		}
+		data = data[half:]
+	}
+	if _, err := f.Write(data); err != nil {
 		return failed("writing", o.Key, err)
 	}
 	return nil
+}
+
+// halfOf names the failpoint in the middle of a file, by the file's top folder.
+func halfOf(key string) string {
+	if !failpoint.Enabled {
+		return ""
+	}
+	top, _, _ := strings.Cut(key, "/")
+	return "objstore/put_all/half/" + top
 }
 
 func (p *put) sync(i int) error {

@@ -160,7 +160,7 @@ var damageTables = []string{"spec_dv.my_table", "compacted_dv.t", "evolved_dv.t"
 // itest-full` tries ten times as many.
 var damages = flag.Int("damages", 250, "how many damages of each table are tried")
 
-func TestScan_DamagedMetadataIsFoundOrHarmless(t *testing.T) {
+func TestFault_B7_DamagedMetadataIsFoundOrHarmless(t *testing.T) {
 	rng := rand.New(rand.NewPCG(77, 78))
 	tried, found := 0, 0
 	for _, c := range damageCases(t, damageTables...) {

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"os"
@@ -41,6 +42,7 @@ type App struct {
 	onCommit       func(string, merger.Commit)
 	pipelines      map[string]*pipeline
 	draining       chan struct{}
+	abort          func(code int)
 }
 
 // Options adjust a program for tests and the demo.
@@ -55,6 +57,9 @@ type Options struct {
 	Listen func(ctx context.Context, network, address string) (net.Listener, error)
 	// Store opens the folder of a table; nil is the local disk.
 	Store func(folder string) (objstore.Bucket, error)
+	// Abort ends the process at once with an exit code, when a step of a pipeline is
+	// stuck (config stuck_after); nil only logs.
+	Abort func(code int)
 	// Committed is called after each commit (the demo prints it).
 	Committed func(pipeline string, c merger.Commit)
 }
@@ -76,7 +81,7 @@ func New(cfg *config.Config, o Options) (*App, error) {
 	registry := metrics.NewRegistry(o.Build)
 	a := &App{
 		cfg: cfg, log: o.Log, kafka: kafka, registry: registry, metrics: metrics.New(registry), budget: batcher.NewBudget(int64(cfg.Memory)),
-		instance: instanceName(), encoders: runtime.GOMAXPROCS(0), sessionTimeout: o.SessionTimeout, listen: o.Listen, onCommit: o.Committed,
+		instance: instanceName(), encoders: runtime.GOMAXPROCS(0), sessionTimeout: o.SessionTimeout, listen: o.Listen, onCommit: o.Committed, abort: o.Abort,
 		pipelines: map[string]*pipeline{}, draining: make(chan struct{}),
 	}
 	a.metrics.Process.MemoryBudget.WithLabelValues().Set(float64(cfg.Memory))
@@ -139,6 +144,16 @@ func (a *App) indexCeiling(p *pipeline) func() int64 {
 	}
 }
 
+// ErrListen says that one of the configured ports cannot be had.
+var ErrListen = errors.New("the ports of the configuration cannot be opened")
+
+// ReloadFailed tells that the configuration was to be read again and is not sound:
+// the program goes on with the one it has.
+func (a *App) ReloadFailed(err error) {
+	a.metrics.Process.ConfigReloadErrors.WithLabelValues().Inc()
+	a.log.Error("the configuration cannot be taken; the old one stays", "err", err)
+}
+
 // Run serves until ctx ends, then drains: what was read is committed, groups are
 // left, and the status pages answer until the end. force abandons the drain.
 func (a *App) Run(ctx, force context.Context) error {
@@ -147,7 +162,7 @@ func (a *App) Run(ctx, force context.Context) error {
 		Token: a.cfg.Server.Admin.Token.Reveal(), Gatherer: a.registry, Source: a, Control: a, Log: a.log, ListenFn: a.listen,
 	})
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrListen, err)
 	}
 	a.log.Info("started", "instance", a.instance, "pipelines", len(a.pipelines), "metrics", server.Addr(), "admin", server.AdminAddr())
 	serving, stopServing := context.WithCancel(force)
@@ -159,6 +174,8 @@ func (a *App) Run(ctx, force context.Context) error {
 	}
 	g.Go(func() error { a.limitMemory(gctx); return nil })
 	g.Go(func() error { a.warnInsecure(gctx); return nil })
+	g.Go(func() error { a.watchClock(gctx); return nil })
+	g.Go(func() error { a.watchSteps(gctx); return nil })
 	go func() {
 		select {
 		case <-ctx.Done():
@@ -225,9 +242,9 @@ const minHeap = 64 << 20
 func (a *App) Halted() bool {
 	for _, p := range a.pipelines {
 		p.mu.Lock()
-		applier := p.applier
+		applier, crashed := p.applier, p.crashed
 		p.mu.Unlock()
-		if applier == nil {
+		if applier == nil || crashed != nil {
 			continue
 		}
 		if h := applier.Status().Halt; h == nil || h.Code.Info().Retries {

@@ -51,6 +51,9 @@ func (a *App) Resume(ctx context.Context, name string) error {
 		return err
 	}
 	p.log.Info("resumed by an operator")
+	if p.reviveIfCrashed() {
+		return nil
+	}
 	p.consumer.Unsuspend()
 	p.applier.Post(merger.ResumeAsked{})
 	p.applier.Await(ctx, func(s merger.Status) bool { return !s.Paused })
@@ -115,9 +118,11 @@ func (a *App) Ready() []string {
 	for _, name := range a.cfg.Names() {
 		p := a.pipelines[name]
 		p.mu.Lock()
-		applier, opening := p.applier, p.opening
+		applier, opening, crashed := p.applier, p.opening, p.crashed
 		p.mu.Unlock()
 		switch {
+		case crashed != nil:
+			why = append(why, fmt.Sprintf("%s: halted with %s", name, crashed.Code))
 		case applier == nil && opening == nil:
 			why = append(why, name+": starting")
 		case applier == nil:
@@ -161,7 +166,7 @@ func (a *App) Status() admin.Status {
 
 func (p *pipeline) status() admin.PipelineStatus {
 	p.mu.Lock()
-	applier, opening, lags, last, t := p.applier, p.opening, p.lags, p.lastTime, p.totals
+	applier, opening, lags, last, t, crashed := p.applier, p.opening, p.lags, p.lastTime, p.totals, p.crashed
 	p.mu.Unlock()
 	out := admin.PipelineStatus{Name: p.name, ID: p.cfg.ID, Table: p.target, Apply: string(p.cfg.Apply), State: metrics.StateStarting, Since: p.since, LastCommit: last}
 	out.Rows = admin.RowCounts{
@@ -175,6 +180,9 @@ func (p *pipeline) status() admin.PipelineStatus {
 		return out
 	}
 	s := applier.Status()
+	if crashed != nil {
+		s.Halt = crashed
+	}
 	out.State, out.Snapshot = stateOf(s), s.Snapshot.ID
 	out.Detail = "step: " + s.Phase.String()
 	out.Alarms, _ = p.alarms.list()

@@ -10,6 +10,7 @@ import (
 	"applier/ingest"
 	"applier/ingest/change"
 	"applier/merger"
+	"applier/storage/failpoint"
 )
 
 // collector lets the consumer fill the pipeline's batcher and hands closed
@@ -34,6 +35,7 @@ func (c *collector) Count(what ingest.Uncounted) {
 
 // Due implements ingest.Collector.
 func (c *collector) Due(now time.Time) (string, bool) {
+	_ = failpoint.Hit("consumer/due") // for panics
 	reason, due := c.Batcher.Due(now)
 	return string(reason), due
 }

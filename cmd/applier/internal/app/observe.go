@@ -208,7 +208,7 @@ func (p *pipeline) ingestMetrics() ingest.Metrics {
 		},
 		Buffered: func(bytes int64) { p.fetched.Store(bytes) },
 		Fetched: func(part change.Partition, high, stable int64) {
-			if stable >= 0 {
+			if stable >= 0 && p.app.cfg.Server.PartitionMetrics {
 				m.Ingest.LSOLagRecords.WithLabelValues(labels(part.Topic, itoa(part.Partition))...).Set(float64(high - stable))
 			}
 		},

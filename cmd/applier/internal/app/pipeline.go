@@ -19,6 +19,7 @@ import (
 	"applier/ingest/decode"
 	"applier/merger"
 	"applier/metrics"
+	"applier/storage/failpoint"
 	"applier/storage/objstore"
 
 	"github.com/google/uuid"
@@ -61,6 +62,9 @@ type pipeline struct {
 	told        bool                                      // that it does not; of watch's goroutine
 	lookups     struct{ hits, misses, collisions rising } // of watch's goroutine
 	duplicates  rising                                    // of watch's goroutine
+	starts      *starts
+	crashed     *merger.Halt  // why reading ended by a panic; guarded by mu
+	revive      chan struct{} // an operator wants it to be tried again
 }
 
 // totals count since the start of the process.
@@ -71,6 +75,7 @@ type totals struct {
 func newPipeline(a *App, cfg *config.Pipeline) *pipeline {
 	return &pipeline{
 		app: a, cfg: cfg, name: cfg.Name, target: cfg.Target.Table, since: time.Now(), advisory: make(chan change.Positions, 1),
+		starts: newStarts(filepath.Join(a.cfg.StateDir, cfg.ID+".running")), revive: make(chan struct{}, 1),
 		ledger: a.budget.Account(), log: a.log.With("pipeline", cfg.Name, "table", cfg.Target.Table),
 	}
 }
@@ -104,6 +109,7 @@ func (p *pipeline) release(b *batcher.Batch) {
 // there on shows it.
 func (p *pipeline) committed(c merger.Commit) {
 	p.count(c)
+	p.starts.committed(p.log)
 	if p.app.onCommit != nil {
 		p.app.onCommit(p.name, c)
 	}
@@ -135,6 +141,25 @@ const reopenEvery = 10 * time.Second
 // and stops. Cancelling ctx abandons everything.
 func (p *pipeline) run(ctx context.Context, drain <-chan struct{}) error {
 	p.app.metrics.Start(p.name, p.target)
+	if !p.startSlowly(ctx, drain) {
+		return nil
+	}
+	for {
+		err := p.live(ctx, drain)
+		if !errors.Is(err, errPanic) {
+			if err == nil && ctx.Err() == nil {
+				p.starts.stopped(p.log)
+			}
+			return err
+		}
+		if !p.standStill(ctx, drain, err) {
+			return nil
+		}
+	}
+}
+
+// live opens the pipeline, as often as it takes, and works until it ends.
+func (p *pipeline) live(ctx context.Context, drain <-chan struct{}) error {
 	for {
 		err := p.open(ctx)
 		if err == nil {
@@ -168,6 +193,9 @@ func (p *pipeline) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := suitable(table.Bucket(), p.app.cfg.Warehouse.Network); err != nil {
+		return err
+	}
 	if err := objstore.Probe(ctx, table.Bucket(), "snapshot"); err != nil {
 		return fmt.Errorf("the warehouse cannot publish snapshots safely: %w", err)
 	}
@@ -179,7 +207,7 @@ func (p *pipeline) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	limits := batcher.Limits{Rows: int(p.cfg.Batch.Rows), Bytes: int64(p.cfg.Batch.Bytes), Interval: p.cfg.Batch.Interval, IdleFlush: p.cfg.Batch.IdleFlush}
+	limits := batcher.Limits{Rows: int(p.cfg.Batch.Rows), Bytes: p.starts.limit(int64(p.cfg.Batch.Bytes)), Interval: p.cfg.Batch.Interval, IdleFlush: p.cfg.Batch.IdleFlush}
 	bat, err := batcher.New(batcher.Options{Fields: table.Schema().Fields, Key: b.key, Apply: b.apply, Order: b.order, Remembers: p.cfg.OrderBy.RememberDeletes > 0, Limits: limits})
 	if err != nil {
 		return err
@@ -257,14 +285,20 @@ func (p *pipeline) settings(b *bound) (merger.Settings, error) {
 	}
 	return merger.Settings{
 		ID: p.cfg.ID, Apply: b.apply, Key: b.key, Order: b.order, RememberDeletes: p.cfg.OrderBy.RememberDeletes, Topics: p.cfg.Source.TopicList(),
-		OnRowError: string(p.cfg.OnError), Instance: p.app.instance, Pin: p.cfg.Pin, VerifySample: verifySample,
+		OnRowError: string(p.cfg.OnError), Instance: p.app.instance, Pin: p.cfg.Pin, VerifySample: verifySample(),
 		IndexCeiling: p.app.indexCeiling(p), StateDir: dir, Marks: marks, EncodeConcurrency: p.app.encoders,
 		CommitUserPrefix: "applier-", Log: p.log, Now: time.Now, UUID: uuid.NewString,
 	}, nil
 }
 
-// verifySample: one matched row in so many is read back before it is marked.
-const verifySample = 1 << 15
+// verifySample: one matched row in so many is read back before it is marked; each in
+// builds that can be made to fail.
+func verifySample() int {
+	if failpoint.Enabled {
+		return 1
+	}
+	return 1 << 15
+}
 
 // drainGrace bounds the last commit on a graceful stop.
 const drainGrace = 20 * time.Second
@@ -282,7 +316,10 @@ func (p *pipeline) work(ctx context.Context, drain <-chan struct{}) error {
 		defer close(loopDone)
 		return p.applier.Run(gctx)
 	})
-	g.Go(func() error { return p.consumer.Run(reading) })
+	g.Go(func() error {
+		defer stopReading() // those below follow
+		return p.guard(func() error { return p.consumer.Run(reading) })
+	})
 	g.Go(func() error { p.advise(reading); return nil })
 	g.Go(func() error { p.watch(reading); return nil })
 	g.Go(func() error {

@@ -19,8 +19,17 @@ func (p *pipeline) watch(ctx context.Context) {
 	defer p.forgetLag()
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
+	from := time.Now()
+	var pause forgotten
 	for {
-		p.gauges(p.applier.Status())
+		s := p.applier.Status()
+		p.gauges(s)
+		if d, tell := pause.look(s.Paused, time.Now()); tell {
+			p.log.Warn("still paused by an operator; `applier resume` lets it go on", "for", d)
+		}
+		if time.Since(from) > soundAfter {
+			p.starts.sound(p.log)
+		}
 		p.lag(ctx)
 		p.lookOut(ctx)
 		select {
@@ -29,6 +38,28 @@ func (p *pipeline) watch(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// forgetAfter is how often a pause that lasts is told.
+const forgetAfter = time.Hour
+
+// forgotten follows a pause that an operator may have forgotten.
+type forgotten struct{ since, told time.Time }
+
+// look returns how long the pause has lasted, and whether to tell of it now.
+func (f *forgotten) look(paused bool, now time.Time) (time.Duration, bool) {
+	if !paused {
+		*f = forgotten{}
+		return 0, false
+	}
+	if f.since.IsZero() {
+		f.since, f.told = now, now
+	}
+	if now.Sub(f.told) < forgetAfter {
+		return 0, false
+	}
+	f.told = now
+	return now.Sub(f.since), true
 }
 
 // stateOf names a loop's status as metrics do.
@@ -126,6 +157,9 @@ func (p *pipeline) lag(ctx context.Context) {
 		}
 		n := max(l.End-at.Next, 0)
 		behind += max(l.Stable-at.Next, 0)
+		if !p.app.cfg.Server.PartitionMetrics {
+			continue
+		}
 		labels := []string{p.name, p.target, part.Topic, itoa(part.Partition)}
 		m.LagRecords.WithLabelValues(labels...).Set(float64(n))
 		m.LagSeconds.WithLabelValues(labels...).Set(p.ages.age(part, at.Next, max(l.Stable-at.Next, 0), now).Seconds())
