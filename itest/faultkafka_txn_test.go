@@ -97,6 +97,16 @@ func TestFault_E18_TransactionsAreSeenAsTheRecordingsSay(t *testing.T) {
 	a, b := client(kgo.ZstdCompression(), "a"), client(kgo.Lz4Compression(), "b")
 	plain, idempotent := client(kgo.GzipCompression(), ""), client(kgo.SnappyCompression(), "")
 
+	standsAt := func(at map[int32]int64) {
+		t.Helper()
+		harness.Until(t, patience, fmt.Sprint("the table at ", at), func() (bool, error) {
+			rec, err := lastRecord(r.ref(), r.pipes[0].ID)
+			return err == nil && rec != nil && reached(rec.positions(topic), at), err
+		})
+		rec, err := lastRecord(r.ref(), r.pipes[0].ID)
+		require.NoError(t, err)
+		require.Equal(t, at, rec.positions(topic))
+	}
 	w.put(plain, 0, 1, "plain")
 	w.put(idempotent, 1, 2, "idempotent")
 	w.begin(a)
@@ -114,6 +124,7 @@ func TestFault_E18_TransactionsAreSeenAsTheRecordingsSay(t *testing.T) {
 		w.put(b, int32(i%2), 10+i, strings.Repeat("x", 50))
 	}
 	w.end(b, kgo.TryCommit)
+	standsAt(map[int32]int64{0: 18, 1: 16}) // from here on keys come from another partition than before
 	w.seq = 29
 	w.begin(a)
 	w.put(a, 0, 10, "ABORTED")
@@ -127,16 +138,6 @@ func TestFault_E18_TransactionsAreSeenAsTheRecordingsSay(t *testing.T) {
 	w.put(plain, 0, 13, "behind the open transaction")
 	w.put(plain, 1, 14, "end")
 
-	standsAt := func(at map[int32]int64) {
-		t.Helper()
-		harness.Until(t, patience, fmt.Sprint("the table at ", at), func() (bool, error) {
-			rec, err := lastRecord(r.ref(), r.pipes[0].ID)
-			return err == nil && rec != nil && reached(rec.positions(topic), at), err
-		})
-		rec, err := lastRecord(r.ref(), r.pipes[0].ID)
-		require.NoError(t, err)
-		require.Equal(t, at, rec.positions(topic))
-	}
 	standsAt(map[int32]int64{0: 21, 1: 19})
 	require.EqualValues(t, 23, k.EndOffsets(t, topic)[0])
 	r.holds(recordedTransactions(t, "committed-while-open"))
