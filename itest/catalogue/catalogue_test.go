@@ -48,7 +48,7 @@ func rows(t *testing.T) []row {
 	return out
 }
 
-var faultTest = regexp.MustCompile(`(?m)^func TestFault_([A-Z]\d+)(_\w*)?\(t \*testing\.T\)`)
+var faultTest = regexp.MustCompile(`(?m)^func TestFault_([A-Z]\d+(?:_[A-Z]\d+)*)(_\w*)?\(t \*testing\.T\)`)
 
 // tests finds the functions TestFault_<id> of the whole tree, whatever their build tags.
 func tests(t *testing.T) map[string][]string {
@@ -64,7 +64,9 @@ func tests(t *testing.T) map[string][]string {
 		}
 		src, err := os.ReadFile(path)
 		for _, m := range faultTest.FindAllStringSubmatch(string(src), -1) {
-			found[m[1]] = append(found[m[1]], filepath.Base(path))
+			for _, id := range strings.Split(m[1], "_") { // one test may be of several
+				found[id] = append(found[id], filepath.Base(path))
+			}
 		}
 		return err
 	})
