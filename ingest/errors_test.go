@@ -261,7 +261,9 @@ func TestConsumer_FetchErrorsAreJudged(t *testing.T) {
 		{kerr.NotLeaderForPartition, ""},
 		{context.Canceled, ""},
 	} {
-		p := r.c.judge(kgo.NewErrFetch(f.err)).stop
+		judged := make(chan *Problem, 1) // on the goroutine that reads, as everywhere
+		r.c.call(func() { judged <- r.c.judge(kgo.NewErrFetch(f.err)).stop })
+		p := take(t, judged)
 		if f.code == "" {
 			require.Nil(t, p)
 			continue

@@ -36,6 +36,6 @@ func TestCat_ReadsRowsOfTheCommand(t *testing.T) {
 func TestCat_FailsWithWhatTheCommandSaid(t *testing.T) {
 	_, err := fakeCat(t).Digest(t.Context(), Ref{Table: "db.bad"}, Query{})
 	require.ErrorContains(t, err, "no such table")
-	_, err = fakeCat(t).Read(t.Context(), Ref{Table: "db.t"}, Query{Tag: "x"})
+	_, err = fakeCat(t).Read(t.Context(), Ref{Table: "db.t"}, Query{Where: []Cond{{}}})
 	require.ErrorContains(t, err, "not supported")
 }
