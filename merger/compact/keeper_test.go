@@ -119,10 +119,49 @@ func TestKeeper_TellsOfErrorsAndGoesOn(t *testing.T) {
 		synctest.Wait()
 		stop()
 		synctest.Wait()
-		require.Len(t, done, 3)
+		require.GreaterOrEqual(t, len(done), 4)
 		require.ErrorIs(t, done[0].Err, gone)
-		require.ErrorIs(t, done[1].Err, gone)
+		require.Equal(t, []Step{{Action: ActionCompact, Err: gone}}, done[1].Steps)
 		require.Equal(t, 1, done[2].Compaction.Commits)
+		require.Equal(t, []Step{{Action: ActionCompact, Did: true}}, done[2].Steps)
+		require.Equal(t, []Step{{Action: ActionCompact}}, done[3].Steps, "nothing is left to do")
+		w.holds()
+	})
+}
+
+// A panic is an error like others, and no error keeps other actions from being done.
+func TestKeeper_SurvivesPanicsAndGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 2, map[string]string{"deletion-vectors.enabled": "true", "snapshot.time-retained": "1 s", "snapshot.num-retained.min": "1"})
+		var done []Done
+		k := w.keeper(Upkeep{Compact: true, Expire: true, Every: time.Minute}, always, &done)
+		for range 6 {
+			w.insert(3)
+		}
+		open, rows := k.Open, k.CommitRows
+		k.Open = func(ctx context.Context) (*paimon.Table, error) {
+			if len(done) == 0 {
+				panic("while opening")
+			}
+			return open(ctx)
+		}
+		k.CommitRows = func() int64 {
+			if len(done) == 1 {
+				panic("while compacting")
+			}
+			return rows()
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		go k.Run(ctx)
+		time.Sleep(3*time.Minute + time.Second)
+		synctest.Wait()
+		stop()
+		synctest.Wait()
+		require.Len(t, done, 3)
+		require.ErrorIs(t, done[0].Err, ErrPanic)
+		require.ErrorIs(t, done[1].Steps[0].Err, ErrPanic)
+		require.Equal(t, Step{Action: ActionExpire, Did: true}, done[1].Steps[1])
+		require.True(t, done[2].Steps[0].Did)
 		w.holds()
 	})
 }
