@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"time"
 
+	"applier/storage/objstore"
 	"applier/storage/paimon"
 )
 
@@ -23,6 +25,10 @@ type Upkeep struct {
 	// DeletedRatio is the share of deleted rows at which a file is written again; 0
 	// follows the sizes of commits and table (PurgeRatio).
 	DeletedRatio float64
+	// Young is the age below which no snapshot is removed, whatever the table's
+	// options say: a writer that hangs may still be about to publish one with the
+	// same id, and would succeed if that were free again.
+	Young time.Duration
 }
 
 // Action is a kind of upkeep.
@@ -240,7 +246,13 @@ func (k *Keeper) expire(ctx context.Context, t *paimon.Table) (n int64, err erro
 		if !k.Mine() {
 			return n, nil
 		}
-		p, err := PlanExpire(ctx, t, t.Options().ExpireOptions(k.Options.Now()))
+		now := k.Options.Now()
+		o := t.Options().ExpireOptions(now)
+		if o.KeepFrom, err = firstAfter(ctx, t, now.Add(-k.Upkeep.Young)); err != nil {
+			return n, err
+		}
+		o.KeptFor = "it is too young for maintenance to remove it"
+		p, err := PlanExpire(ctx, t, o)
 		if err != nil || p.Snapshots() == 0 {
 			return n, err
 		}
@@ -250,6 +262,29 @@ func (k *Keeper) expire(ctx context.Context, t *paimon.Table) (n int64, err erro
 		n += p.Snapshots()
 	}
 	return n, nil
+}
+
+// firstAfter returns the id of the oldest snapshot of those at the end of the chain
+// that are younger than a moment; 0 if there is none.
+func firstAfter(ctx context.Context, t *paimon.Table, moment time.Time) (id int64, err error) {
+	ids, err := paimon.ListSnapshotIDs(ctx, t.Bucket(), t.Paths())
+	if err != nil {
+		return 0, err
+	}
+	for _, n := range slices.Backward(ids) {
+		s, err := paimon.ReadSnapshot(ctx, t.Bucket(), t.Paths(), n)
+		if errors.Is(err, objstore.ErrNotExist) {
+			break // expired meanwhile
+		}
+		if err != nil {
+			return 0, err
+		}
+		if s.TimeMillis <= moment.UnixMilli() {
+			break
+		}
+		id = n
+	}
+	return id, nil
 }
 
 var errWindow = errors.New("the time for compactions has ended")

@@ -166,6 +166,32 @@ func TestKeeper_SurvivesPanicsAndGoesOn(t *testing.T) {
 	})
 }
 
+// A snapshot that is young stays, whatever the table's options say.
+func TestKeeper_KeepsYoungSnapshots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 2, map[string]string{"deletion-vectors.enabled": "true", "snapshot.time-retained": "1 s", "snapshot.num-retained.min": "1", "snapshot.num-retained.max": "2"})
+		var done []Done
+		k := w.keeper(Upkeep{Expire: true, Every: time.Minute, Young: 15 * time.Minute}, always, &done)
+		ctx, stop := context.WithCancel(t.Context())
+		go k.Run(ctx)
+		for range 40 {
+			w.insert(1)
+			time.Sleep(time.Minute + time.Second)
+			ids, err := paimon.ListSnapshotIDs(ctx, w.bucket, w.table.Paths())
+			require.NoError(t, err)
+			require.GreaterOrEqual(t, w.state().Snapshot.ID-ids[0], min(w.state().Snapshot.ID-1, 13))
+			require.LessOrEqual(t, len(ids), 17)
+		}
+		synctest.Wait()
+		stop()
+		synctest.Wait()
+		for _, d := range done {
+			require.NoError(t, d.Err)
+		}
+		w.holds()
+	})
+}
+
 // The rate spreads reading over time, and what is joined when the window ends is
 // committed.
 func TestKeeper_KeepsRateAndWindow(t *testing.T) {
