@@ -129,6 +129,7 @@ func (c *checker) check() {
 	for _, name := range names {
 		c.checkPipeline(c.cfg.Pipelines[name])
 	}
+	c.checkMaintenance(names)
 	c.checkUnique(names)
 	c.checkMemory(names)
 }

@@ -66,6 +66,11 @@ func effectiveValue(v reflect.Value) *yaml.Node {
 		return text(x.String())
 	case time.Duration:
 		return text(x.String())
+	case Ratio:
+		if x == 0 {
+			return nil
+		}
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: strconv.FormatFloat(float64(x), 'f', -1, 64)}
 	case time.Time:
 		if x.IsZero() {
 			return nil

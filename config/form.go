@@ -51,6 +51,8 @@ func form(k *key) string {
 		return "a size"
 	case kindDuration:
 		return "a duration"
+	case kindRatio:
+		return "a share"
 	case kindTime:
 		return "a time"
 	case kindList:
@@ -93,6 +95,8 @@ func example(k *key) string {
 		value = "1"
 	case k.kind == kindBool:
 		value = "true"
+	case k.kind == kindRatio:
+		value = "0.3"
 	default:
 		value = "..."
 	}

@@ -71,6 +71,8 @@ func schemaValue(k *key) object {
 		return orReference(object{"type": "string", "pattern": `^[0-9][0-9_]*([KMGT]iB|[kMGT]?B)$`})
 	case kindDuration:
 		return orReference(object{"type": "string", "pattern": `^(([0-9]+d)|([0-9]+d)?([0-9.]+(ns|us|µs|ms|s|m|h))+)$`})
+	case kindRatio:
+		return orReference(object{"type": "number", "exclusiveMinimum": 0, "maximum": 1})
 	case kindTime:
 		return orReference(object{"type": "string", "format": "date-time"})
 	case kindList:

@@ -16,6 +16,7 @@ const (
 	kindBool
 	kindSize
 	kindDuration
+	kindRatio
 	kindTime
 	kindList    // of texts, without repetition
 	kindStrings // map of texts
@@ -131,6 +132,8 @@ func kindOf(t reflect.Type) (kind, *block) {
 		return kindSize, nil
 	case reflect.TypeFor[time.Duration]():
 		return kindDuration, nil
+	case reflect.TypeFor[Ratio]():
+		return kindRatio, nil
 	case reflect.TypeFor[time.Time]():
 		return kindTime, nil
 	case reflect.TypeFor[map[int32]int64]():

@@ -15,7 +15,6 @@ func refusedKeys() map[string]refusal {
 	policy := map[string]refusal{
 		"freshness_slo": notYet,
 		"retry":         notYet,
-		"maintenance":   notYet,
 	}
 	pipeline := map[string]refusal{
 		"enabled":                 notYet,

@@ -57,6 +57,7 @@ func TestLoad_MinimalFileHasTheDocumentedDefaults(t *testing.T) {
 		Policy: config.Policy{
 			Batch:   config.Batch{Interval: 10 * time.Second, Rows: 50_000, Bytes: 64 << 20, IdleFlush: 2 * time.Second},
 			OnError: config.OnErrorPause, Pin: true, MaxRecordBytes: 16 << 20,
+			Maintenance: config.Maintenance{Every: 10 * time.Minute, Rate: 64 << 20}, // and nothing is on
 		},
 	}, c.Pipelines["orders"])
 }

@@ -156,7 +156,36 @@ type Policy struct {
 	Pin bool `koanf:"pin" default:"true"`
 	// Largest Kafka record that is decoded; a larger one is an error of its row.
 	MaxRecordBytes Size `koanf:"max_record_bytes" default:"16MiB" min:"1KiB" max:"1GiB"`
+	// Keep the table in shape beside the pipeline. Nothing of it is on by itself.
+	Maintenance Maintenance `koanf:"maintenance"`
 }
+
+// Maintenance is how a pipeline keeps its table in shape. It works only while the
+// pipeline runs on this instance, and never stops it. Tables with write-only: true
+// are left to another job.
+type Maintenance struct {
+	// Join small files and purge deleted rows, as the table's options say
+	// (target-file-size, compaction.*).
+	Compact bool `koanf:"compact" default:"false"`
+	// Remove old snapshots, as the table's options say (snapshot.*). What tags,
+	// branches and consumers need stays, and so do the newest Kafka positions.
+	Expire bool `koanf:"expire" default:"false"`
+	// Once a day, delete files that no snapshot, tag or branch names and that were
+	// not changed for three days.
+	Orphans bool `koanf:"orphans" default:"false"`
+	// How often the table is looked at.
+	Every time.Duration `koanf:"every" default:"10m" min:"1s" max:"7d"`
+	// Time of day of compactions, in local time; it may pass midnight:
+	// 22:00-06:00. The empty text is the whole day.
+	Window string `koanf:"window" shown:"the whole day" check:"window" empty:"true"`
+	// Most bytes a second that compactions read, on average.
+	Rate Size `koanf:"rate" default:"64MiB" min:"64KiB" max:"64GiB"`
+	// Share of deleted rows above which compaction writes a file again.
+	DeletedRatio Ratio `koanf:"deleted_ratio" shown:"decided by the sizes of commits and table"`
+}
+
+// On reports whether anything is to be done.
+func (m Maintenance) On() bool { return m.Compact || m.Expire || m.Orphans }
 
 // Batch is the limits of a micro-batch.
 type Batch struct {

@@ -141,6 +141,8 @@ func keywordError(keyword string, arg any, s map[string]any, v any, path string)
 		return bad(!isText || regexp.MustCompile(arg.(string)).MatchString(str))
 	case "minLength":
 		return bad(!isText || float64(len(str)) >= arg.(float64))
+	case "exclusiveMinimum":
+		return bad(!isNum || num > arg.(float64))
 	case "minimum":
 		return bad(!isNum || num >= arg.(float64))
 	case "maximum":

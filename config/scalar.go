@@ -163,13 +163,13 @@ func (p *loader) scalar(k *key, n *yaml.Node, path string, at position) (any, bo
 func tagFits(k *key, tag string, referenced bool) bool {
 	switch tag {
 	case "!!str", "!!timestamp":
-		return referenced || (k.kind != kindInt && k.kind != kindBool)
+		return referenced || (k.kind != kindInt && k.kind != kindBool && k.kind != kindRatio)
 	case "!!int":
-		return k.kind == kindInt || k.kind == kindSize || k.kind == kindDuration || k.raw
+		return k.kind == kindInt || k.kind == kindSize || k.kind == kindDuration || k.kind == kindRatio || k.raw
 	case "!!bool":
 		return k.kind == kindBool || k.raw
 	case "!!float":
-		return k.raw
+		return k.kind == kindRatio || k.raw
 	}
 	return false
 }
@@ -203,6 +203,12 @@ func convert(k *key, text string) (any, *finding) {
 			return nil, &finding{"is not a duration", "write a number with a unit (ms, s, m, h, d), such as 10s"}
 		}
 		return d.String(), rangeFinding(k, d, parseDuration) // mapstructure knows no days
+	case kindRatio:
+		r, err := parseRatio(text)
+		if err != nil {
+			return nil, &finding{"is not a share", "write a number above 0 and at most 1, such as 0.3"}
+		}
+		return float64(r), nil
 	case kindTime:
 		if _, err := time.Parse(time.RFC3339, text); err != nil {
 			return nil, &finding{"is not a time", "write it as 2026-11-01T00:00:00Z"}

@@ -35,6 +35,7 @@ var (
 	errSizeUnit = errors.New("a size without a unit")
 	errSizeBig  = errors.New("a size beyond 8 EiB")
 	errNumber   = errors.New("not a whole number")
+	errRatio    = errors.New("not a share such as 0.3")
 )
 
 // ParseSize reads a whole number with one of the units B, KiB, MiB, GiB, TiB,
@@ -82,6 +83,23 @@ func (s *Size) UnmarshalText(text []byte) error {
 	n, err := ParseSize(string(text))
 	*s = n
 	return err
+}
+
+// Ratio is a share, above 0 and at most 1; 0 is one that was not set.
+type Ratio float64
+
+var ratioPattern = regexp.MustCompile(`^(0?\.[0-9]{1,9}|1(\.0{1,9})?)$`)
+
+// parseRatio reads a share in plain digits.
+func parseRatio(s string) (Ratio, error) {
+	if !ratioPattern.MatchString(s) {
+		return 0, errRatio
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || f <= 0 {
+		return 0, errRatio
+	}
+	return Ratio(f), nil
 }
 
 var intPattern = regexp.MustCompile(`^-?(0|[1-9][0-9]*(_[0-9]+)*)$`)

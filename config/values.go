@@ -21,12 +21,15 @@ var (
 	topicPattern = `^[A-Za-z0-9._-]{1,249}$`
 	metaPattern  = `^(op|ts_ms|kafka\.(topic|partition|offset|timestamp)|(source|header)\..+)$`
 
+	windowPattern = `^(([01][0-9]|2[0-3]):[0-5][0-9]-([01][0-9]|2[0-3]):[0-5][0-9])?$`
+
 	optionPattern = `^[A-Za-z0-9_.-]{1,255}$`
 
 	nameRegexp   = regexp.MustCompile(namePattern)
 	tableRegexp  = regexp.MustCompile(tablePattern)
 	topicRegexp  = regexp.MustCompile(topicPattern)
 	metaRegexp   = regexp.MustCompile(metaPattern)
+	windowRegexp = regexp.MustCompile(windowPattern)
 	optionRegexp = regexp.MustCompile(optionPattern)
 )
 
@@ -42,6 +45,7 @@ var checks = map[string]check{
 	"listen":    {"", checkListen},
 	"warehouse": {"", checkWarehouse},
 	"version":   {"", checkVersion},
+	"window":    {windowPattern, checkWindow},
 }
 
 func checkName(s string) (string, string) {
@@ -85,6 +89,14 @@ func checkColumn(s string) (string, string) {
 func checkOption(s string) (string, string) {
 	if !optionRegexp.MatchString(s) {
 		return "is not the name of a table option", "use letters, digits, '.', _ and -"
+	}
+	return "", ""
+}
+
+func checkWindow(s string) (string, string) {
+	from, to, _ := strings.Cut(s, "-")
+	if !windowRegexp.MatchString(s) || s != "" && from == to {
+		return "is not a span of the day", "write two different times, such as 22:00-06:00"
 	}
 	return "", ""
 }

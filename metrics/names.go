@@ -360,6 +360,31 @@ func storageTable() []Desc {
 			"Snapshots that our consumer file keeps from expiring (config pin). It grows while a pipeline is stopped.",
 		},
 		{
+			"storage", "applier_maintenance_runs_total", Counter, "",
+			perPipeline(oneOf("action", "compact", "expire", "orphans"), oneOf("result", "done", "nothing", "failed")),
+			"Rounds of maintenance (config maintenance): the table needed something, nothing, or it failed and is tried again.",
+		},
+		{
+			"storage", "applier_maintenance_bytes_total", Counter, "bytes", perPipeline(oneOf("direction", "read", "written")),
+			"Bytes of data files that compactions read and wrote.",
+		},
+		{
+			"storage", "applier_maintenance_files_compacted_total", Counter, "files", perPipeline(),
+			"Data files that compactions replaced by fewer or cleaner ones.",
+		},
+		{
+			"storage", "applier_maintenance_rows_purged_total", Counter, "rows", perPipeline(),
+			"Deleted rows that compactions left out of new files.",
+		},
+		{
+			"storage", "applier_maintenance_snapshots_expired_total", Counter, "snapshots", perPipeline(),
+			"Snapshots that maintenance removed.",
+		},
+		{
+			"storage", "applier_maintenance_orphans_deleted_total", Counter, "files", perPipeline(),
+			"Files without an owner that maintenance deleted.",
+		},
+		{
 			"storage", "applier_store_requests_total", Counter, "",
 			[]Label{{Name: "op"}, oneOf("result", "ok", "not_found", "exists", "error")},
 			"Requests to the file system or object store.",

@@ -173,8 +173,19 @@ type Storage struct {
 	Snapshots       *prometheus.GaugeVec
 	Partitions      *prometheus.GaugeVec
 	SnapshotsPinned *prometheus.GaugeVec
+	Maintenance     Maintenance
 	Requests        *prometheus.CounterVec   // op, result; no pipeline
 	RequestSeconds  *prometheus.HistogramVec // op; no pipeline
+}
+
+// Maintenance is the metrics of what is done to keep tables in shape.
+type Maintenance struct {
+	Runs             *prometheus.CounterVec // action, result
+	Bytes            *prometheus.CounterVec // direction
+	FilesCompacted   *prometheus.CounterVec
+	RowsPurged       *prometheus.CounterVec
+	SnapshotsExpired *prometheus.CounterVec
+	OrphansDeleted   *prometheus.CounterVec
 }
 
 // NewStorage builds the metrics of storage.
@@ -191,7 +202,15 @@ func newStorage(b builder) *Storage {
 		Snapshots:       b.gauge("applier_table_snapshots"),
 		Partitions:      b.gauge("applier_table_partitions"),
 		SnapshotsPinned: b.gauge("applier_snapshots_pinned"),
-		Requests:        b.counter("applier_store_requests_total"),
-		RequestSeconds:  b.histogram("applier_store_request_seconds"),
+		Maintenance: Maintenance{
+			Runs:             b.counter("applier_maintenance_runs_total"),
+			Bytes:            b.counter("applier_maintenance_bytes_total"),
+			FilesCompacted:   b.counter("applier_maintenance_files_compacted_total"),
+			RowsPurged:       b.counter("applier_maintenance_rows_purged_total"),
+			SnapshotsExpired: b.counter("applier_maintenance_snapshots_expired_total"),
+			OrphansDeleted:   b.counter("applier_maintenance_orphans_deleted_total"),
+		},
+		Requests:       b.counter("applier_store_requests_total"),
+		RequestSeconds: b.histogram("applier_store_request_seconds"),
 	}
 }

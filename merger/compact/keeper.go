@@ -3,9 +3,13 @@ package compact
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"runtime/debug"
+	"slices"
 	"time"
 
+	"applier/storage/objstore"
 	"applier/storage/paimon"
 )
 
@@ -21,15 +25,37 @@ type Upkeep struct {
 	// DeletedRatio is the share of deleted rows at which a file is written again; 0
 	// follows the sizes of commits and table (PurgeRatio).
 	DeletedRatio float64
+	// Young is the age below which no snapshot is removed, whatever the table's
+	// options say: a writer that hangs may still be about to publish one with the
+	// same id, and would succeed if that were free again.
+	Young time.Duration
+}
+
+// Action is a kind of upkeep.
+type Action string
+
+// The actions, in the order of a round.
+const (
+	ActionCompact Action = "compact"
+	ActionExpire  Action = "expire"
+	ActionOrphans Action = "orphans"
+)
+
+// Step is one action of a round.
+type Step struct {
+	Action Action
+	Did    bool // there was something to do, and it was done
+	Err    error
 }
 
 // Done is what a round has done.
 type Done struct {
+	Steps      []Step
 	Compaction Result
 	Expired    int64 // snapshots
 	Orphans    int
 	Took       time.Duration
-	Err        error
+	Err        error // of all steps
 }
 
 // Keeper keeps one table in shape, round after round, until its context ends. It
@@ -42,7 +68,7 @@ type Keeper struct {
 	Mine func() bool
 	// CommitRows is about how many rows one commit of the pipeline has; 0 if nobody knows.
 	CommitRows func() int64
-	// Tell is told of every round that did or met something.
+	// Tell is told of every round that looked at the table.
 	Tell    func(Done)
 	Options Options // User, NewUUID, Now and Log
 	Log     *slog.Logger
@@ -76,7 +102,7 @@ func (k *Keeper) Run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if d.Err != nil || d.Compaction.Commits > 0 || d.Expired > 0 || d.Orphans > 0 {
+		if len(d.Steps) > 0 {
 			k.tell(d)
 		}
 	}
@@ -96,35 +122,93 @@ func (k *Keeper) tell(d Done) {
 	k.Tell(d)
 }
 
-// round looks at the table once.
+// due returns the actions that this round is for.
+func (k *Keeper) due() (actions []Action) {
+	now := k.Options.Now()
+	if k.Upkeep.Compact && k.Upkeep.Window.Holds(now) {
+		actions = append(actions, ActionCompact)
+	}
+	if k.Upkeep.Expire {
+		actions = append(actions, ActionExpire)
+	}
+	if k.Upkeep.Orphans && now.Sub(k.orphans) >= orphanEvery {
+		actions = append(actions, ActionOrphans)
+	}
+	return actions
+}
+
+// round looks at the table once. What fails does not keep the rest from being done.
 func (k *Keeper) round(ctx context.Context) (d Done) {
-	t, err := k.Open(ctx)
-	if err != nil {
-		return Done{Err: err}
+	due := k.due()
+	if len(due) == 0 {
+		return d
+	}
+	var t *paimon.Table
+	d.Err = k.guard(func() (err error) {
+		t, err = k.Open(ctx)
+		return err
+	})
+	if d.Err != nil {
+		for _, a := range due {
+			d.Steps = append(d.Steps, Step{Action: a, Err: d.Err})
+		}
+		return d
 	}
 	if t.Options().WriteOnly {
 		return d // write-only: another job does this
 	}
-	if k.Upkeep.Compact && k.Upkeep.Window.Holds(k.Options.Now()) {
-		d.Compaction, d.Err = k.compact(ctx, t)
-		if d.Err != nil {
+	for _, a := range due {
+		if ctx.Err() != nil || !k.Mine() {
 			return d
 		}
-	}
-	if k.Upkeep.Expire {
-		if d.Expired, d.Err = k.expire(ctx, t); d.Err != nil {
-			return d
+		s := Step{Action: a}
+		s.Err = k.guard(func() (err error) {
+			s.Did, err = k.act(ctx, t, a, &d)
+			return err
+		})
+		if s.Err != nil {
+			s.Err = fmt.Errorf("%s: %w", a, s.Err)
 		}
-	}
-	if now := k.Options.Now(); k.Upkeep.Orphans && now.Sub(k.orphans) >= orphanEvery {
-		k.orphans = now
-		found, err := t.FindOrphans(ctx, now, now.Add(-orphanAge))
-		if err == nil {
-			err = t.DeleteOrphans(ctx, found)
-		}
-		d.Orphans, d.Err = len(found), err
+		d.Steps, d.Err = append(d.Steps, s), errors.Join(d.Err, s.Err)
 	}
 	return d
+}
+
+// ErrPanic says that an action ended by a panic. It did no more harm than any
+// other error: what is not committed is in nobody's way.
+var ErrPanic = errors.New("panic")
+
+// guard turns a panic into an error.
+func (k *Keeper) guard(f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			k.Log.Error("panic while keeping the table in shape", "panic", r, "stack", string(debug.Stack()))
+			err = fmt.Errorf("%w: %v", ErrPanic, r)
+		}
+	}()
+	return f()
+}
+
+// act performs one action and adds to what the round has done.
+func (k *Keeper) act(ctx context.Context, t *paimon.Table, a Action, d *Done) (did bool, err error) {
+	switch a {
+	case ActionCompact:
+		d.Compaction, err = k.compact(ctx, t)
+		return d.Compaction.Commits > 0, err
+	case ActionExpire:
+		d.Expired, err = k.expire(ctx, t)
+		return d.Expired > 0, err
+	}
+	now := k.Options.Now()
+	found, err := t.FindOrphans(ctx, now, now.Add(-orphanAge))
+	if err != nil {
+		return false, err
+	}
+	if err := t.DeleteOrphans(ctx, found); err != nil {
+		return false, err
+	}
+	k.orphans, d.Orphans = now, len(found)
+	return len(found) > 0, nil
 }
 
 func (k *Keeper) compact(ctx context.Context, t *paimon.Table) (Result, error) {
@@ -159,7 +243,16 @@ const expireRounds = 10
 
 func (k *Keeper) expire(ctx context.Context, t *paimon.Table) (n int64, err error) {
 	for range expireRounds {
-		p, err := PlanExpire(ctx, t, t.Options().ExpireOptions(k.Options.Now()))
+		if !k.Mine() {
+			return n, nil
+		}
+		now := k.Options.Now()
+		o := t.Options().ExpireOptions(now)
+		if o.KeepFrom, err = firstAfter(ctx, t, now.Add(-k.Upkeep.Young)); err != nil {
+			return n, err
+		}
+		o.KeptFor = "it is too young for maintenance to remove it"
+		p, err := PlanExpire(ctx, t, o)
 		if err != nil || p.Snapshots() == 0 {
 			return n, err
 		}
@@ -169,6 +262,29 @@ func (k *Keeper) expire(ctx context.Context, t *paimon.Table) (n int64, err erro
 		n += p.Snapshots()
 	}
 	return n, nil
+}
+
+// firstAfter returns the id of the oldest snapshot of those at the end of the chain
+// that are younger than a moment; 0 if there is none.
+func firstAfter(ctx context.Context, t *paimon.Table, moment time.Time) (id int64, err error) {
+	ids, err := paimon.ListSnapshotIDs(ctx, t.Bucket(), t.Paths())
+	if err != nil {
+		return 0, err
+	}
+	for _, n := range slices.Backward(ids) {
+		s, err := paimon.ReadSnapshot(ctx, t.Bucket(), t.Paths(), n)
+		if errors.Is(err, objstore.ErrNotExist) {
+			break // expired meanwhile
+		}
+		if err != nil {
+			return 0, err
+		}
+		if s.TimeMillis <= moment.UnixMilli() {
+			break
+		}
+		id = n
+	}
+	return id, nil
 }
 
 var errWindow = errors.New("the time for compactions has ended")

@@ -119,10 +119,75 @@ func TestKeeper_TellsOfErrorsAndGoesOn(t *testing.T) {
 		synctest.Wait()
 		stop()
 		synctest.Wait()
-		require.Len(t, done, 3)
+		require.GreaterOrEqual(t, len(done), 4)
 		require.ErrorIs(t, done[0].Err, gone)
-		require.ErrorIs(t, done[1].Err, gone)
+		require.Equal(t, []Step{{Action: ActionCompact, Err: gone}}, done[1].Steps)
 		require.Equal(t, 1, done[2].Compaction.Commits)
+		require.Equal(t, []Step{{Action: ActionCompact, Did: true}}, done[2].Steps)
+		require.Equal(t, []Step{{Action: ActionCompact}}, done[3].Steps, "nothing is left to do")
+		w.holds()
+	})
+}
+
+// A panic is an error like others, and no error keeps other actions from being done.
+func TestKeeper_SurvivesPanicsAndGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 2, map[string]string{"deletion-vectors.enabled": "true", "snapshot.time-retained": "1 s", "snapshot.num-retained.min": "1"})
+		var done []Done
+		k := w.keeper(Upkeep{Compact: true, Expire: true, Every: time.Minute}, always, &done)
+		for range 6 {
+			w.insert(3)
+		}
+		open, rows := k.Open, k.CommitRows
+		k.Open = func(ctx context.Context) (*paimon.Table, error) {
+			if len(done) == 0 {
+				panic("while opening")
+			}
+			return open(ctx)
+		}
+		k.CommitRows = func() int64 {
+			if len(done) == 1 {
+				panic("while compacting")
+			}
+			return rows()
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		go k.Run(ctx)
+		time.Sleep(3*time.Minute + time.Second)
+		synctest.Wait()
+		stop()
+		synctest.Wait()
+		require.Len(t, done, 3)
+		require.ErrorIs(t, done[0].Err, ErrPanic)
+		require.ErrorIs(t, done[1].Steps[0].Err, ErrPanic)
+		require.Equal(t, Step{Action: ActionExpire, Did: true}, done[1].Steps[1])
+		require.True(t, done[2].Steps[0].Did)
+		w.holds()
+	})
+}
+
+// A snapshot that is young stays, whatever the table's options say.
+func TestKeeper_KeepsYoungSnapshots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 2, map[string]string{"deletion-vectors.enabled": "true", "snapshot.time-retained": "1 s", "snapshot.num-retained.min": "1", "snapshot.num-retained.max": "2"})
+		var done []Done
+		k := w.keeper(Upkeep{Expire: true, Every: time.Minute, Young: 15 * time.Minute}, always, &done)
+		ctx, stop := context.WithCancel(t.Context())
+		go k.Run(ctx)
+		for range 40 {
+			w.insert(1)
+			time.Sleep(time.Minute + time.Second)
+			ids, err := paimon.ListSnapshotIDs(ctx, w.bucket, w.table.Paths())
+			require.NoError(t, err)
+			require.GreaterOrEqual(t, w.state().Snapshot.ID-ids[0], min(w.state().Snapshot.ID-1, 13))
+			require.LessOrEqual(t, len(ids), 17)
+		}
+		synctest.Wait()
+		stop()
+		synctest.Wait()
+		for _, d := range done {
+			require.NoError(t, d.Err)
+		}
 		w.holds()
 	})
 }

@@ -41,6 +41,7 @@ func (a *App) Pause(ctx context.Context, name string) error {
 	p.applier.Await(ctx, func(s merger.Status) bool {
 		return s.Paused && (s.Phase == merger.PhaseIdle || s.Phase == merger.PhaseHalted || s.Phase == merger.PhaseStandby)
 	})
+	p.upkeep.quiet(ctx) // it begins no more, but may be about to commit
 	return ctx.Err()
 }
 

@@ -76,6 +76,7 @@ const revokeGrace = 20 * time.Second
 
 // Revoked implements ingest.Owner.
 func (o owner) Revoked() {
+	o.p.upkeep.interrupt()
 	ctx, cancel := context.WithTimeout(context.Background(), revokeGrace)
 	defer cancel()
 	o.p.applier.Revoke(ctx)

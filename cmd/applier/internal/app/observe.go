@@ -146,6 +146,7 @@ func (o observer) Halted(h *merger.Halt) {
 		o.m.Pipeline.SetState(o.p.name, o.p.target, metrics.StateRunning)
 		return
 	}
+	o.p.upkeep.interrupt()
 	o.m.Pipeline.Halt(o.p.name, o.p.target, string(h.Code))
 }
 

@@ -14,10 +14,10 @@ import (
 var errPanic = errors.New("panic")
 
 // guard keeps a panic in one pipeline from ending the process.
-func (p *pipeline) guard(f func() error) (err error) {
+func (p *pipeline) guard(where string, f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			p.log.Error("panic while reading", "panic", r, "stack", string(debug.Stack()))
+			p.log.Error("panic "+where, "panic", r, "stack", string(debug.Stack()))
 			err = fmt.Errorf("%w: %v", errPanic, r)
 		}
 	}()

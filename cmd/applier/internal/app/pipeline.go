@@ -58,6 +58,7 @@ type pipeline struct {
 	ledger      *batcher.Account
 	ages        ages
 	alarms      alarms
+	upkeep      upkeep
 	away        time.Time                                 // since when Kafka has not answered, of watch's goroutine
 	told        bool                                      // that it does not; of watch's goroutine
 	lookups     struct{ hits, misses, collisions rising } // of watch's goroutine
@@ -318,10 +319,13 @@ func (p *pipeline) work(ctx context.Context, drain <-chan struct{}) error {
 	})
 	g.Go(func() error {
 		defer stopReading() // those below follow
-		return p.guard(func() error { return p.consumer.Run(reading) })
+		return p.guard("while reading", func() error { return p.consumer.Run(reading) })
 	})
 	g.Go(func() error { p.advise(reading); return nil })
 	g.Go(func() error { p.watch(reading); return nil })
+	keeping, stopKeeping := context.WithCancel(reading)
+	defer stopKeeping()
+	g.Go(func() error { p.keep(keeping); return nil })
 	g.Go(func() error {
 		select {
 		case <-drain:
@@ -329,6 +333,7 @@ func (p *pipeline) work(ctx context.Context, drain <-chan struct{}) error {
 			return nil
 		}
 		p.app.metrics.Pipeline.SetState(p.name, p.target, metrics.StateDraining)
+		stopKeeping()
 		grace, cancel := context.WithTimeout(gctx, drainGrace)
 		defer cancel()
 		p.consumer.Drain(grace)
