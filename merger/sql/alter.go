@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"strings"
 
 	"applier/merger/sqlparse"
 	"applier/storage/catalog"
@@ -262,17 +261,7 @@ func (r *run) alterPartitions(ctx context.Context, n *sqlparse.AlterTable, a *sq
 		var err error
 		if res, err = r.changeBy(ctx, n.Table, nil, func(ctx context.Context, r *run, tg *target, e *editor) error {
 			e.op, e.overwrite = paimon.OperationTruncate, true
-			if err := e.dropListed(ctx, r, p); err != nil {
-				return err
-			}
-			if len(e.order) == 0 && !a.IfExists {
-				var parts []string
-				for _, v := range p {
-					parts = append(parts, v.Column.Name)
-				}
-				return fail(a.Pos, "PARTITIONS_NOT_FOUND", "table %s has no such partition (%s)", tg.name, strings.Join(parts, ", "))
-			}
-			return nil
+			return e.dropListed(ctx, r, p)
 		}); err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"applier/merger/sqlparse"
 	"applier/storage/catalog"
 	"applier/storage/objstore"
+	"applier/storage/paimon"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -71,12 +73,13 @@ func recordedSequences(t *testing.T, file string) []sequence {
 	return list
 }
 
-func newSession(t *testing.T) *Session {
+// newSession returns a session on an empty warehouse, and its folder.
+func newSession(t *testing.T) (*Session, string) {
 	dir := t.TempDir()
 	c, err := catalog.NewFileSystem(dir, objstore.LocalOptions{})
 	require.NoError(t, err)
 	require.NoError(t, c.CreateDatabase("default"))
-	return New(Options{Catalog: c, Name: "p", User: "test", Now: time.Now, NewUUID: func() string { return uuid.New().String() }})
+	return New(Options{Catalog: c, Name: "p", User: "test", Now: time.Now, NewUUID: func() string { return uuid.New().String() }}), dir
 }
 
 // exec parses and runs a statement.
@@ -88,7 +91,7 @@ func exec(t *testing.T, s *Session, sql string) (*Result, error) {
 	return s.Execute(t.Context(), stmt, sql)
 }
 
-// spell writes rows in one form, sorted unless their order counts.
+// spellRows writes rows in one form, sorted unless their order counts.
 func spellRows(cols []expr.Type, rows []expr.Row, ordered bool) []string {
 	out := []string{}
 	for _, r := range rows {
@@ -133,54 +136,190 @@ func columnTypes(res *Result) (names [][2]string, typs []expr.Type) {
 	return names, typs
 }
 
-func TestExplore(t *testing.T) {
-	file := os.Getenv("CORPUS")
-	if file == "" {
-		t.Skip()
+// A difference is a step where we are not like Spark, on purpose: docs/sql.md lists
+// them with their reasons.
+type difference string
+
+const (
+	engineBug      difference = "Spark or the connector failed by a bug, or did the wrong thing"
+	defaultTaken   difference = "a default that the connector cannot store is accepted"
+	defaultFilled  difference = "a NOT NULL column with a default may be left out"
+	carriedDefault difference = "a stored NULL stays NULL when its row is carried along"
+)
+
+// liftedDefault reports whether Spark refused a statement because the connector cannot
+// store the text of a default, which we store as a value.
+func liftedDefault(st *step) bool {
+	if !strings.HasPrefix(st.SQL, "CREATE TABLE") && !strings.HasPrefix(st.SQL, "ALTER TABLE") || !strings.Contains(st.SQL, "DEFAULT") {
+		return false
 	}
-	only := os.Getenv("ONLY")
-	agree, differ := 0, map[string]int{}
+	return slices.Contains([]string{"NumberFormatException", "DateTimeParseException", "DateTimeException", "_LEGACY_ERROR_TEMP_2045", "RuntimeException"}, st.Class)
+}
+
+// judge runs the statements of a sequence and compares every answer with Spark's.
+type judge struct {
+	t       *testing.T
+	s       *Session
+	q       *sequence
+	root    string
+	agree   int
+	skipped int // after a point from which the two tables differ on purpose
+	differ  map[difference]int
+	carried bool
+	noRowID bool
+}
+
+// run stops where the table differs from Spark's on purpose.
+func (j *judge) run() {
+	for i := range j.q.Steps {
+		st := &j.q.Steps[i]
+		j.carried = j.carried || st.Carried != nil
+		if st.Bug {
+			j.differ[engineBug]++
+			if st.Error == "" {
+				j.skipped += len(j.q.Steps) - i - 1
+				return
+			}
+			continue // what follows was recorded without the statement
+		}
+		before := j.files()
+		res, err := exec(j.t, j.s, st.SQL)
+		if err == nil && st.Error != "" {
+			if d := j.lifted(st); d != "" {
+				j.differ[d]++
+				j.undo(before)
+				continue
+			}
+		}
+		what := j.compare(st, res, err)
+		if what != "" && j.carried {
+			j.differ[carriedDefault]++
+			j.skipped += len(j.q.Steps) - i - 1
+			return
+		}
+		if what != "" {
+			j.t.Errorf("%s (%s): %s\n%s", j.q.Name, j.q.Mode, st.SQL, what)
+			return
+		}
+		j.agree++
+	}
+}
+
+// lifted names the limit of Spark that a statement shows which we accept.
+func (j *judge) lifted(st *step) difference {
+	switch {
+	case liftedDefault(st):
+		return defaultTaken
+	case strings.HasPrefix(st.SQL, "INSERT") && strings.Contains(st.Error, "Cannot write null to non-null column"):
+		return defaultFilled
+	}
+	return ""
+}
+
+// files lists the files of the warehouse.
+func (j *judge) files() map[string]bool {
+	list := map[string]bool{}
+	require.NoError(j.t, filepath.WalkDir(j.root, func(p string, d os.DirEntry, err error) error {
+		list[p] = true
+		return err
+	}))
+	return list
+}
+
+// undo removes what a statement has made, so that the table is as Spark's.
+func (j *judge) undo(before map[string]bool) {
+	for p := range j.files() {
+		if !before[p] || strings.HasSuffix(p, "/LATEST") {
+			require.NoError(j.t, os.RemoveAll(p))
+		}
+	}
+}
+
+// compare tells how an answer differs from the recorded one, "" if it does not.
+func (j *judge) compare(st *step, res *Result, err error) string {
+	switch {
+	case err != nil && st.Error == "":
+		return Render(st.SQL, err)
+	case err == nil && st.Error != "":
+		return "accepted, Spark: " + st.Error
+	case err != nil:
+		return ""
+	case st.Columns != nil:
+		return j.compareRows(st, res)
+	}
+	return j.compareSnapshot(st, res)
+}
+
+func (j *judge) compareRows(st *step, res *Result) string {
+	names, typs := columnTypes(res)
+	if !slices.Equal(names, st.Columns) {
+		return fmt.Sprintf("columns %v, Spark %v", names, st.Columns)
+	}
+	got, want := spellRows(typs, res.Rows, st.Ordered), spellRecordedRows(j.t, typs, st.Rows, st.Ordered)
+	if j.noRowID && names[0][0] == "_ROW_ID" {
+		got, want = withoutFirst(got), withoutFirst(want)
+	}
+	if slices.Equal(got, want) {
+		return ""
+	}
+	return fmt.Sprintf("rows\n    %s\n  Spark\n    %s", strings.Join(got, "\n    "), strings.Join(want, "\n    "))
+}
+
+// withoutFirst drops the first column: row ids after a MERGE with deletion vectors,
+// which Spark loses and we keep (design D10).
+func withoutFirst(rows []string) []string {
+	out := []string{}
+	for _, r := range rows {
+		_, rest, _ := strings.Cut(r, " | ")
+		out = append(out, rest)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// compareSnapshot compares the newest snapshot of t: its number, kind, operation and
+// row counts.
+func (j *judge) compareSnapshot(st *step, res *Result) string {
+	if strings.HasPrefix(st.SQL, "MERGE") && j.q.Mode == "dv" {
+		j.noRowID = true
+	}
+	have, ok := res.Snapshot["t"]
+	if !ok {
+		return ""
+	}
+	if have != st.Snapshot {
+		return fmt.Sprintf("snapshot %d, Spark %d", have, st.Snapshot)
+	}
+	if len(st.Commits) == 0 {
+		return ""
+	}
+	want := st.Commits[len(st.Commits)-1]
+	_, t, err := (&run{Session: j.s}).open(j.t.Context(), sqlparse.Name{Parts: []sqlparse.Ident{{Name: "t"}}}, paimon.Read)
+	require.NoError(j.t, err)
+	s, err := paimon.ReadSnapshot(j.t.Context(), t.Bucket(), t.Paths(), have)
+	require.NoError(j.t, err)
+	got := fmt.Sprint(s.CommitKind, s.Operation, s.DeltaRecordCount, s.TotalRecordCount)
+	if w := fmt.Sprint(want.Kind, want.Operation, want.Delta, want.Total); got != w {
+		return fmt.Sprintf("commit %s, Spark %s", got, w)
+	}
+	return ""
+}
+
+func TestExecute_AgreesWithEveryRecordedStatement(t *testing.T) {
+	file := "testdata/statements.jsonl.gz"
+	if other := os.Getenv("APPLIER_RECORDED_STATEMENTS"); other != "" {
+		file = other
+	}
+	agree, skipped, differ := 0, 0, map[difference]int{}
 	for _, q := range recordedSequences(t, file) {
-		if only != "" && q.Name != only {
-			continue
-		}
-		s := newSession(t)
-		lost := false
-		for _, st := range q.Steps {
-			if lost {
-				break
-			}
-			res, err := exec(t, s, st.SQL)
-			what := ""
-			switch {
-			case st.Bug:
-				if err == nil { lost = true; what = "bug accepted" }
-			case (err != nil) != (st.Error != ""):
-				got := "ok"
-				if err != nil { p := Describe(err); got = p.Class + ": " + p.Message }
-				what = fmt.Sprintf("got %s, Spark: %q", got, st.Error)
-				lost = true
-			case err == nil && st.Columns != nil:
-				names, typs := columnTypes(res)
-				if !slices.Equal(names, st.Columns) {
-					what = fmt.Sprintf("columns %v, Spark %v", names, st.Columns)
-				} else if a, b := spellRows(typs, res.Rows, st.Ordered), spellRecordedRows(t, typs, st.Rows, st.Ordered); !slices.Equal(a, b) {
-					what = fmt.Sprintf("rows\n    %s\n  Spark\n    %s", strings.Join(a, "\n    "), strings.Join(b, "\n    "))
-					lost = true
-				}
-			case err == nil && st.Snapshot > 0:
-				if res.Snapshot["t"] != st.Snapshot {
-					what = fmt.Sprintf("snapshot %v, Spark %d", res.Snapshot, st.Snapshot)
-					lost = true
-				}
-			}
-			if what == "" {
-				agree++
-			} else {
-				differ[q.Name]++
-				fmt.Printf("== %s %s carried=%v bug=%v\n  %s\n  %s\n", q.Name, q.Mode, st.Carried, st.Bug, st.SQL, what)
-			}
-		}
+		s, root := newSession(t)
+		j := &judge{t: t, s: s, q: &q, root: root, differ: differ}
+		j.run()
+		agree, skipped = agree+j.agree, skipped+j.skipped
 	}
-	fmt.Println("agree", agree, "differ", len(differ))
+	t.Logf("%d steps agree, %d stand behind a difference that changes the table", agree, skipped)
+	for d, n := range differ {
+		t.Logf("%4d %s", n, d)
+	}
+	require.Greater(t, agree, 1000)
 }

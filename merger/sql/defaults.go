@@ -156,6 +156,9 @@ func storeDefault(e sqlparse.Expr, f types.Field, env *expr.Env) (storedDefault,
 	if err := constantOnly(e); err != nil {
 		return storedDefault{}, err
 	}
+	if err := sameFamily(e, f, env); err != nil {
+		return storedDefault{}, err
+	}
 	if d.Null {
 		return storedDefault{}, nil
 	}
@@ -168,6 +171,32 @@ func storeDefault(e sqlparse.Expr, f types.Field, env *expr.Env) (storedDefault,
 		return storedDefault{}, fail(e.Position(), ClassDefault, "the default of column %s cannot be stored so that all engines read the same value", f.Name)
 	}
 	return storedDefault{text: &text}, nil
+}
+
+// sameFamily refuses defaults of quite another kind than their column, as TRUE for a
+// number: CAST would take them, but hardly anybody means that.
+func sameFamily(e sqlparse.Expr, f types.Field, env *expr.Env) error {
+	x, err := expr.Compile(e, &expr.Scope{Env: env})
+	if err != nil {
+		return err
+	}
+	to, _ := expr.FromStorage(f.Type)
+	a, b := family(x.Type().Kind), family(to.Kind)
+	if a == b || a == expr.Void || a == expr.String || b == expr.String || b == expr.Binary {
+		return nil
+	}
+	return fail(e.Position(), ClassDefault+".DATA_TYPE", "column %s of type %s cannot have the default %s of type %s", f.Name, to, sqlparse.Format(e), x.Type())
+}
+
+// family is one kind that stands for those that are alike.
+func family(k expr.Kind) expr.Kind {
+	switch {
+	case k >= expr.TinyInt && k <= expr.Decimal:
+		return expr.Int
+	case k == expr.Date || k == expr.Timestamp || k == expr.TimestampNTZ:
+		return expr.Date
+	}
+	return k
 }
 
 func sameValue(t types.Type, a, b types.Datum) bool {

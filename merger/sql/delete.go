@@ -69,6 +69,15 @@ func every(where *expr.Expr) bool {
 // have: those that Paimon's connector for Spark translates (PaimonTransform).
 var metadataFunctions = []string{"upper", "ucase", "lower", "lcase", "concat", "substring", "substr"}
 
+// simplePattern reports whether LIKE asks for a beginning, an end, a part or a whole.
+func simplePattern(x *sqlparse.Like) bool {
+	lit, ok := x.Pattern.(*sqlparse.StringLit)
+	if !ok || x.Op != "LIKE" || x.Escape != "" {
+		return false
+	}
+	return !strings.ContainsAny(strings.Trim(lit.Value, "%"), "%_\\")
+}
+
 // partitionCondition compiles the WHERE of a DELETE that drops whole partitions:
 // one that names partition columns only. nil if it is none.
 func (r *run) partitionCondition(ctx context.Context, n *sqlparse.Delete, tg *target) *expr.Expr {
@@ -82,6 +91,8 @@ func (r *run) partitionCondition(ctx context.Context, n *sqlparse.Delete, tg *ta
 			refs++
 		case *sqlparse.Call:
 			plain = plain && slices.Contains(metadataFunctions, strings.ToLower(x.Func.Last()))
+		case *sqlparse.Like:
+			plain = plain && simplePattern(x)
 		}
 		return true
 	})

@@ -80,6 +80,9 @@ func (r *run) compileInsert(ctx context.Context, n *sqlparse.Insert, tg *target)
 		if err != nil {
 			return nil, err
 		}
+		if err := sameShape(x.Type(), tg.fields[c].Type, tg.fields[c].Name, pos); err != nil {
+			return nil, err
+		}
 		t := tg.fields[c].Type
 		t.NotNull = false // see row: DEFAULT may stand for the NULL
 		if x, err = expr.AssignmentCast(x, tg.fields[c].Name, t); err != nil {
@@ -93,6 +96,30 @@ func (r *run) compileInsert(ctx context.Context, n *sqlparse.Insert, tg *target)
 		}
 	}
 	return ins, nil
+}
+
+// sameShape refuses structs with more fields than the column has: INSERT loses
+// nothing silently.
+func sameShape(from expr.Type, to types.Type, path string, pos sqlparse.Pos) error {
+	switch {
+	case from.Kind == expr.Struct && to.Kind == types.Row:
+		if len(from.Fields) > len(to.Fields) {
+			return fail(pos, "INCOMPATIBLE_DATA_FOR_TABLE.EXTRA_STRUCT_FIELDS", "the struct for %s has %d fields, the column has %d", path, len(from.Fields), len(to.Fields))
+		}
+		for _, f := range from.Fields {
+			for _, o := range to.Fields {
+				if !sameName(f.Name, o.Name) {
+					continue
+				}
+				if err := sameShape(f.Type, o.Type, path+"."+o.Name, pos); err != nil {
+					return err
+				}
+			}
+		}
+	case from.Kind == expr.Array && to.Kind == types.Array, from.Kind == expr.Map && to.Kind == types.Map:
+		return sameShape(*from.Elem, *to.Elem, path+".element", pos)
+	}
+	return nil
 }
 
 // withoutDefaults puts NULL in the place of the keyword DEFAULT and tells where it

@@ -50,6 +50,7 @@ func TestCaster_IsJavasAndLosesNothing(t *testing.T) {
 		"TINYINT to SMALLINT", "SMALLINT to BIGINT", "INT to BIGINT", "SMALLINT to FLOAT", "INT to DOUBLE", "FLOAT to DOUBLE", "TINYINT to DECIMAL(3, 0)", "INT to DECIMAL(12, 2)", "BIGINT to DECIMAL(19, 0)",
 		"DECIMAL(9, 2) to DECIMAL(10, 2)", "DECIMAL(10, 2) to DECIMAL(38, 18)", "CHAR(2) to CHAR(5)", "CHAR(2) to VARCHAR(5)", "VARCHAR(2) to STRING", "BINARY(2) to BINARY(5)", "BINARY(2) to BYTES", "VARBINARY(2) to VARBINARY(5)",
 		"TIMESTAMP(0) to TIMESTAMP(3)", "TIMESTAMP(3) to TIMESTAMP(9)", "TIMESTAMP(6) WITH LOCAL TIME ZONE to TIMESTAMP(9) WITH LOCAL TIME ZONE", "TIME(0) to TIME(3)",
+		"INT to STRING", "BOOLEAN to STRING", "DATE to STRING",
 	} {
 		require.True(t, pairs[p], p)
 	}
@@ -72,7 +73,8 @@ func rowValue(t *testing.T, typ types.Type, text string) types.Datum {
 func TestCaster_RefusesByNameWhatIsNotTheSameKindOfThing(t *testing.T) {
 	row := types.RowType(field(1, "x", types.IntType()))
 	for _, c := range []struct{ to, from types.Type }{
-		{types.StringType(), types.IntType()},
+		{types.StringType(), types.DoubleType()},
+		{types.VarCharType(5), types.IntType()},
 		{types.BooleanType(), types.TinyIntType()},
 		{types.DateType(), types.TimestampType(3)},
 		{types.BytesType(), types.StringType()},
@@ -82,7 +84,7 @@ func TestCaster_RefusesByNameWhatIsNotTheSameKindOfThing(t *testing.T) {
 		{types.MapType(types.BigIntType(), types.IntType()), types.MapType(types.IntType(), types.IntType())},
 		{types.MapType(types.IntType(), types.IntType()), types.MapType(types.IntType(), types.BigIntType())},
 		{types.MultisetType(types.BigIntType()), types.MultisetType(types.IntType())},
-		{types.RowType(field(1, "x", types.StringType())), row},
+		{types.RowType(field(1, "x", types.DateType())), row},
 		{types.CharType(maxPadding + 1), types.CharType(1)},
 		{types.BinaryType(maxPadding + 1), types.BinaryType(1)},
 		{types.TimeType(0), types.DateType()},

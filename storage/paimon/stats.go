@@ -139,7 +139,7 @@ func newBoundCast(to, from types.Type) boundCast {
 	switch {
 	case to.Kind == types.Char:
 		b.cast = nil
-	case to.Kind == types.Binary && c != nil, to.IsTimestamp() && to.Precision > 6:
+	case to.Kind == types.Binary && c != nil, to.IsText() && !from.IsText(), to.IsTimestamp() && to.Precision > 6:
 		b.bounds = false
 	}
 	return b

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,15 +26,19 @@ func Spell(t expr.Type, d types.Datum) string {
 		return spellFloat(d.F)
 	case expr.Binary:
 		return hex.EncodeToString(d.B)
-	case expr.Array, expr.Struct, expr.Map:
+	case expr.Map:
+		var entries []string
+		for i := 0; i < len(d.L); i += 2 {
+			entries = append(entries, Spell(*t.Key, d.L[i])+" "+Spell(*t.Elem, d.L[i+1]))
+		}
+		slices.Sort(entries)
+		return fmt.Sprint(entries)
+	case expr.Array, expr.Struct:
 		var parts []string
 		for i, x := range d.L {
 			item := t.Elem
-			switch {
-			case t.Kind == expr.Struct:
+			if t.Kind == expr.Struct {
 				item = &t.Fields[i].Type
-			case t.Kind == expr.Map && i%2 == 0:
-				item = t.Key
 			}
 			parts = append(parts, Spell(*item, x))
 		}
@@ -78,15 +83,28 @@ func SpellRecorded(t expr.Type, v any) string {
 			case "map":
 				var parts []string
 				for _, e := range x.([]any) {
-					parts = append(parts, SpellRecorded(*t.Key, e.([]any)[0]), SpellRecorded(*t.Elem, e.([]any)[1]))
+					parts = append(parts, SpellRecorded(*t.Key, e.([]any)[0])+" "+SpellRecorded(*t.Elem, e.([]any)[1]))
 				}
+				slices.Sort(parts)
 				return fmt.Sprint(parts)
 			}
 			if r, ok := new(big.Rat).SetString(fmt.Sprint(x)); mark == "decimal" && ok {
 				return r.FloatString(t.Scale) // 0E-10 is 0.0000000000
 			}
+			if mark == "ts" {
+				return plainTime(fmt.Sprint(x))
+			}
 			return fmt.Sprint(x)
 		}
 	}
 	return fmt.Sprint(v)
+}
+
+// plainTime has a blank for the T, and no zeros at the end of a fraction.
+func plainTime(s string) string {
+	s = strings.Replace(s, "T", " ", 1)
+	if strings.Contains(s, ".") {
+		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
+	}
+	return s
 }
