@@ -260,7 +260,7 @@ func (r *run) alterPartitions(ctx context.Context, n *sqlparse.AlterTable, a *sq
 	for _, p := range a.Partitions {
 		var err error
 		if res, err = r.changeBy(ctx, n.Table, nil, func(ctx context.Context, r *run, tg *target, e *editor) error {
-			e.op, e.overwrite = paimon.OperationTruncate, true
+			e.op, e.overwrite, e.force = paimon.OperationTruncate, true, true
 			return e.dropListed(ctx, r, p)
 		}); err != nil {
 			return nil, err

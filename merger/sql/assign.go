@@ -16,6 +16,8 @@ type assignment struct {
 	def  types.Datum  // then
 	leaf types.Type   // of what is assigned
 	pos  sqlparse.Pos // of the target
+	// constant tells that x needs no row.
+	constant bool
 }
 
 // assignments compiles SET; values see scope.
@@ -61,6 +63,7 @@ func (tg *target) value(a *assignment, e sqlparse.Expr, scope *expr.Scope) error
 	if err != nil {
 		return err
 	}
+	_, a.constant = x.Constant()
 	a.x, err = expr.AssignmentCast(x, tg.fields[a.col].Name, a.leaf)
 	return err
 }

@@ -32,7 +32,7 @@ func (r *run) delete(ctx context.Context, n *sqlparse.Delete, tg *target, e *edi
 	if err != nil {
 		return err
 	}
-	if every(where) {
+	if every(where) || neverNull(n.Where, tg) {
 		e.op, e.overwrite, e.force = paimon.OperationTruncate, true, true
 		return e.dropPartitions(ctx, func([]types.Datum) (bool, error) { return true, nil })
 	}
@@ -63,6 +63,21 @@ func every(where *expr.Expr) bool {
 	}
 	d, ok := where.Constant()
 	return ok && !d.Null && d.I != 0
+}
+
+// neverNull reports whether a condition asks no more than that a NOT NULL column is
+// not NULL.
+func neverNull(e sqlparse.Expr, tg *target) bool {
+	n, ok := e.(*sqlparse.IsNull)
+	if !ok || !n.Not {
+		return false
+	}
+	ref, ok := n.X.(*sqlparse.ColumnRef)
+	if !ok {
+		return false
+	}
+	col, fields, err := tg.resolve(ref.Name)
+	return err == nil && len(fields) == 0 && tg.fields[col].Type.NotNull
 }
 
 // metadataFunctions are the functions that conditions of a metadata-only delete may

@@ -137,7 +137,9 @@ func (m *merging) clause(c *sqlparse.MergeClause, scope, source *expr.Scope) (*c
 	}
 	switch c.Action {
 	case sqlparse.MergeUpdate:
-		out.set, err = m.tg.assignments(c.Set, scope)
+		if out.set, err = m.tg.assignments(c.Set, scope); err == nil {
+			err = checkConstants(out.set)
+		}
 	case sqlparse.MergeUpdateStar, sqlparse.MergeInsertStar:
 		for i, f := range m.tg.fields {
 			ref := &sqlparse.ColumnRef{Name: sqlparse.Name{Parts: []sqlparse.Ident{{Pos: c.Pos, Name: f.Name}}}}
@@ -160,6 +162,19 @@ func (m *merging) clause(c *sqlparse.MergeClause, scope, source *expr.Scope) (*c
 		}
 	}
 	return out, err
+}
+
+// checkConstants refuses a constant that can never be stored, as Spark does in MERGE,
+// whether a row asks for it or not. UPDATE finds out when it has a row.
+func checkConstants(list []assignment) error {
+	for i := range list {
+		if a := &list[i]; a.constant {
+			if _, err := a.x.Eval(nil); err != nil && Describe(err).Class != expr.ClassNotNull {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (m *merging) insertValues(c *sqlparse.MergeClause, out *clause, scope *expr.Scope) error {

@@ -66,18 +66,31 @@ func newCaster(to, from types.Type) (caster, error) {
 // becomesText reports whether values of a type read as STRING: those whose text is
 // the same in every engine.
 func becomesText(t types.Type) bool {
-	return t.Kind == types.Boolean || t.IsInteger() || t.Kind == types.Decimal || t.Kind == types.Date
+	return t.Kind == types.Boolean || t.IsNumeric() || t.Kind == types.Date || t.IsTimestamp()
 }
 
 func textCaster(from types.Type) caster {
 	return func(dst, src *types.Vector, a, b int) error {
 		var buf []byte
 		each(dst, src, a, b, func(i int) {
-			buf = types.AppendText(buf[:0], from, src.Datum(i))
+			buf = appendJavaText(buf[:0], from, src.Datum(i))
 			dst.AppendBytes(buf)
 		})
 		return nil
 	}
+}
+
+// appendJavaText writes a value as Java's casts to STRING do; instants in UTC.
+func appendJavaText(dst []byte, t types.Type, d types.Datum) []byte {
+	switch t.Kind {
+	case types.Float:
+		return append(dst, javaFloat(d.F, 32)...)
+	case types.Double:
+		return append(dst, javaFloat(d.F, 64)...)
+	case types.Timestamp, types.TimestampLTZ:
+		return append(dst, sqlTimestamp(d.I, d.N, t.Precision)...)
+	}
+	return types.AppendText(dst, t, d)
 }
 
 // each calls add for every row that is not NULL.
