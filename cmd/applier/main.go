@@ -90,7 +90,7 @@ Exit codes: 0 done; 1 something failed; 2 bad command line or configuration;
 		return usageError("%v; see %s --help", err, c.CommandPath())
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(runCommand(), validateCommand(), demoCommand(), healthcheckCommand(), catCommand(), inspectCommand(),
+	root.AddCommand(runCommand(), validateCommand(), demoCommand(), healthcheckCommand(), catCommand(), inspectCommand(), sqlCommand(),
 		compactCommand(), expireCommand(), orphansCommand(), offsetsCommand(), pauseCommand(), resumeCommand(), flushCommand(), statusCommand(), schemaCommand(), generateCommand(), versionCommand())
 	return root
 }

@@ -126,14 +126,18 @@ func (r *run) showTables(ctx context.Context, n *sqlparse.Show) (*Result, error)
 		return nil, err
 	}
 	res := texts("namespace", "tableName", "isTemporary")
+	res.Columns[2].Type = expr.Type{Kind: expr.Boolean}
+	add := func(db, name string, temporary bool) {
+		res.Rows = append(res.Rows, expr.Row{types.StringDatum(db), types.StringDatum(name), types.BoolDatum(temporary)})
+	}
 	for _, t := range list {
 		if matches(n.Pattern, t) {
-			res.add(db, t, "false")
+			add(db, t, false)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.views)) {
 		if matches(n.Pattern, r.views[key].name) {
-			res.add("", r.views[key].name, "true")
+			add("", r.views[key].name, true)
 		}
 	}
 	return res, nil
