@@ -10,6 +10,7 @@ import (
 	"applier/merger/sqlparse"
 	"applier/storage/paimon"
 	"applier/storage/paimon/binrow"
+	"applier/storage/paimon/manifest"
 	"applier/storage/types"
 )
 
@@ -308,6 +309,7 @@ func (e *editor) dropPartitions(ctx context.Context, which func(values []types.D
 		return err
 	}
 	chosen := map[string]bool{}
+	var left []manifest.Entry
 	for i := range files {
 		p := string(files[i].Partition)
 		ok, known := chosen[p]
@@ -324,7 +326,12 @@ func (e *editor) dropPartitions(ctx context.Context, which func(values []types.D
 		if ok {
 			e.drop(&files[i])
 			e.deleted += files[i].File.Rows
+		} else {
+			left = append(left, files[i])
 		}
+	}
+	if e.buckets != nil { // a partition that is written anew may have another number of them
+		e.buckets = paimon.NewBucketStates(left)
 	}
 	return nil
 }
