@@ -100,7 +100,7 @@ func newSQLSession(root, database string) (*sql.Session, error) {
 	})
 	if database != catalog.DefaultDatabase {
 		stmt := &sqlparse.Use{Name: sqlparse.Name{Parts: []sqlparse.Ident{{Name: database}}}}
-		if _, err := s.Execute(context.Background(), stmt, ""); err != nil {
+		if _, err := s.Execute(context.Background(), stmt); err != nil {
 			return nil, usageError("--database: %s", sql.Describe(err).Message)
 		}
 	}
@@ -161,7 +161,7 @@ func (r *sqlRunner) statement(ctx context.Context, text string, p sqlparse.Piece
 	var res *sql.Result
 	stmt, err := p.Parse()
 	if err == nil {
-		res, err = r.session.Execute(ctx, stmt, text)
+		res, err = r.session.Execute(ctx, stmt)
 	}
 	r.printer.print(p.Text(), text, res, err)
 	if e := r.out.Flush(); e != nil {

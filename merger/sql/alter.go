@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"applier/merger/defaults"
 	"applier/merger/sqlparse"
 	"applier/storage/catalog"
 	"applier/storage/objstore"
@@ -137,7 +138,7 @@ func (r *run) addColumns(edit *paimon.SchemaEdit, s *paimon.Schema, a *sqlparse.
 		}
 		next++
 		if stored.dynamic != "" {
-			if err := edit.SetOption(OptDynamicDefault+strconv.Itoa(next), stored.dynamic); err != nil {
+			if err := edit.SetOption(defaults.OptDynamic+strconv.Itoa(next), stored.dynamic); err != nil {
 				return err
 			}
 		}
@@ -175,7 +176,7 @@ func dropColumns(edit *paimon.SchemaEdit, s *paimon.Schema, a *sqlparse.DropColu
 			if at < 0 {
 				return fail(p.Position(), ClassNoColumn, "there is no column %s", p)
 			}
-			if err := edit.RemoveOption(OptDynamicDefault + strconv.Itoa(s.Fields[at].ID)); err != nil {
+			if err := edit.RemoveOption(defaults.OptDynamic + strconv.Itoa(s.Fields[at].ID)); err != nil {
 				return err
 			}
 		}
@@ -215,7 +216,7 @@ func (r *run) alterDefault(edit *paimon.SchemaEdit, s *paimon.Schema, c *sqlpars
 		return fail(c.Position(), ClassDefault, "a field of a struct cannot have a default")
 	}
 	f := s.Fields[at]
-	option := OptDynamicDefault + strconv.Itoa(f.ID)
+	option := defaults.OptDynamic + strconv.Itoa(f.ID)
 	var stored storedDefault
 	if !c.DropDefault {
 		var err error

@@ -89,7 +89,7 @@ func exec(t *testing.T, s *Session, sql string) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.Execute(t.Context(), stmt, sql)
+	return s.Execute(t.Context(), stmt)
 }
 
 // spellRows writes rows in one form, sorted unless their order counts.

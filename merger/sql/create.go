@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"applier/merger/defaults"
 	"applier/merger/expr"
 	"applier/merger/query"
 	"applier/merger/sqlparse"
@@ -228,7 +229,7 @@ func (r *run) newSchema(n *sqlparse.CreateTable, fields []types.Field, dynamic m
 		return nil, err
 	}
 	for i, text := range dynamic {
-		s.Options[OptDynamicDefault+strconv.Itoa(s.Fields[i].ID)] = text
+		s.Options[defaults.OptDynamic+strconv.Itoa(s.Fields[i].ID)] = text
 	}
 	return s, paimon.Refuse(s, paimon.Write)
 }

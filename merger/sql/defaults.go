@@ -1,140 +1,14 @@
 package sql
 
 import (
-	"fmt"
-	"strconv"
 	"strings"
 
+	"applier/merger/defaults"
 	"applier/merger/expr"
 	"applier/merger/sqlparse"
 	"applier/storage/paimon"
 	"applier/storage/types"
 )
-
-// OptDynamicDefault begins the table options that hold defaults which are no
-// constants, by the id of the column's field: applier.default-expr.7 =
-// current_timestamp(). Other writers know nothing of them and store NULL.
-const OptDynamicDefault = "applier.default-expr."
-
-// Defaults returns the default of each column at the time of env, nil for none.
-// Every default is written with this reading of it, by statements and by the
-// pipeline alike: a text that is an SQL literal means that value, as for Spark's
-// keyword DEFAULT, anything else what Paimon's Java core makes of it (row-level.md
-// §6.4). Errors wrap paimon.ErrDefault.
-func Defaults(s *paimon.Schema, env *expr.Env) ([]*types.Datum, error) {
-	out := make([]*types.Datum, len(s.Fields))
-	for i, f := range s.Fields {
-		if text, ok := s.Options[OptDynamicDefault+strconv.Itoa(f.ID)]; ok {
-			d, err := dynamicDefault(f, text, env)
-			if err != nil {
-				return nil, err
-			}
-			out[i] = d
-			continue
-		}
-		d, err := constantDefault(f)
-		if err != nil {
-			return nil, err
-		}
-		out[i] = d
-	}
-	return out, nil
-}
-
-// constantDefault reads the stored text of a column's default.
-func constantDefault(f types.Field) (*types.Datum, error) {
-	if f.Default == nil {
-		return nil, nil
-	}
-	if e, err := sqlparse.ParseExpr(*f.Default); err == nil && literalFor(e, f.Type) {
-		if d, err := evalDefault(e, f, nil); err == nil {
-			if d.Null {
-				return nil, nil
-			}
-			return &d, nil
-		}
-	}
-	return paimon.DefaultValue(f)
-}
-
-// literalFor reports whether e is a literal, or nested values made of such. For a
-// text it must be one in quotes: anything else is the text itself.
-func literalFor(e sqlparse.Expr, t types.Type) bool {
-	_, text := e.(*sqlparse.StringLit)
-	if t.IsText() {
-		return text
-	}
-	return text || literal(e)
-}
-
-func literal(e sqlparse.Expr) bool {
-	switch n := e.(type) {
-	case *sqlparse.NullLit, *sqlparse.BoolLit, *sqlparse.NumberLit, *sqlparse.StringLit, *sqlparse.BytesLit, *sqlparse.TypedLit:
-		return true
-	case *sqlparse.Unary:
-		return n.Op != "NOT" && literal(n.X)
-	case *sqlparse.Aliased:
-		return literal(n.X)
-	case *sqlparse.Call:
-		switch strings.ToLower(n.Func.Last()) {
-		case "array", "map", "struct", "named_struct":
-		default:
-			return false
-		}
-		for _, a := range n.Args {
-			if !literal(a) {
-				return false
-			}
-		}
-		return len(n.Func.Parts) == 1
-	}
-	return false
-}
-
-// evalDefault computes a default as a value of its column.
-func evalDefault(e sqlparse.Expr, f types.Field, env *expr.Env) (types.Datum, error) {
-	x, err := expr.Compile(e, &expr.Scope{Env: env})
-	if err != nil {
-		return types.Null, err
-	}
-	if x, err = positionalStruct(x, f.Type, e, env); err != nil {
-		return types.Null, err
-	}
-	t := f.Type
-	t.NotNull = false
-	if x, err = expr.AssignmentCast(x, f.Name, t); err != nil {
-		return types.Null, err
-	}
-	return x.Eval(nil)
-}
-
-// positionalStruct takes struct(1, 2) for a struct column by the order of its
-// fields, as Java does: its own names, col1 and col2, mean nothing.
-func positionalStruct(x *expr.Expr, t types.Type, e sqlparse.Expr, env *expr.Env) (*expr.Expr, error) {
-	call, ok := e.(*sqlparse.Call)
-	if !ok || t.Kind != types.Row || !strings.EqualFold(call.Func.Last(), "struct") || len(call.Args) != len(t.Fields) {
-		return x, nil
-	}
-	named := &sqlparse.Call{Pos: call.Pos, Func: sqlparse.Name{Parts: []sqlparse.Ident{{Pos: call.Pos, Name: "named_struct"}}}}
-	for i, a := range call.Args {
-		if alias, ok := a.(*sqlparse.Aliased); ok {
-			a = alias.X
-		}
-		named.Args = append(named.Args, &sqlparse.StringLit{Pos: a.Position(), Value: t.Fields[i].Name}, a)
-	}
-	return expr.Compile(named, &expr.Scope{Env: env})
-}
-
-func dynamicDefault(f types.Field, text string, env *expr.Env) (*types.Datum, error) {
-	e, err := sqlparse.ParseExpr(text)
-	if err == nil {
-		var d types.Datum
-		if d, err = evalDefault(e, f, env); err == nil {
-			return &d, nil
-		}
-	}
-	return nil, fmt.Errorf("%w: column %s has the default %s (option %s%d): %w", paimon.ErrDefault, f.Name, text, OptDynamicDefault, f.ID, err)
-}
 
 // storedDefault is how a default is kept: a text that every engine reads as the same
 // value, or the text of an expression that is evaluated anew for each statement.
@@ -146,7 +20,7 @@ type storedDefault struct {
 // storeDefault works out how the default of a column is to be kept. DEFAULT NULL is
 // no default.
 func storeDefault(e sqlparse.Expr, f types.Field, env *expr.Env) (storedDefault, error) {
-	d, err := evalDefault(e, f, env)
+	d, err := defaults.Eval(e, f, env)
 	if err != nil {
 		return storedDefault{}, defaultProblem(e, f, err)
 	}
@@ -167,7 +41,7 @@ func storeDefault(e sqlparse.Expr, f types.Field, env *expr.Env) (storedDefault,
 		return storedDefault{}, fail(e.Position(), ClassDefault, "%v", err)
 	}
 	f.Default = &text
-	if back, err := constantDefault(f); err != nil || back == nil || !sameValue(f.Type, *back, d) {
+	if back, err := defaults.Constant(f); err != nil || back == nil || !sameValue(f.Type, *back, d) {
 		return storedDefault{}, fail(e.Position(), ClassDefault, "the default of column %s cannot be stored so that all engines read the same value", f.Name)
 	}
 	return storedDefault{text: &text}, nil

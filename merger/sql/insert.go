@@ -38,7 +38,7 @@ func (r *run) insert(ctx context.Context, n *sqlparse.Insert, tg *target, e *edi
 			return err
 		}
 	} else {
-		e.appends = tg.t.Buckets() == 0 && len(r.pinned) == 1
+		e.appends = tg.t.Buckets() == 0 && !r.reads
 	}
 	at := 0
 	return ins.plan.Run(ctx, func(row expr.Row) error {

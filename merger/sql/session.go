@@ -72,13 +72,13 @@ type run struct {
 	env *expr.Env
 	// pinned are the tables that the statement has read: it sees one snapshot of each.
 	pinned map[catalog.Name]*pinned
-	src    string
+	reads  bool // some table was read by a query
 }
 
-// Execute runs a statement, of which src is the text. Errors are *expr.Error,
+// Execute runs a statement. Errors are *expr.Error,
 // *sqlparse.Error or those of the storage: see Describe.
-func (s *Session) Execute(ctx context.Context, stmt sqlparse.Statement, src string) (*Result, error) {
-	r := &run{Session: s, src: src, pinned: map[catalog.Name]*pinned{}}
+func (s *Session) Execute(ctx context.Context, stmt sqlparse.Statement) (*Result, error) {
+	r := &run{Session: s, pinned: map[catalog.Name]*pinned{}}
 	r.env = &expr.Env{Now: s.o.Now().Truncate(time.Microsecond), Zone: s.zone, User: s.o.User, Catalog: s.o.Name, Database: s.database}
 	res, err := r.execute(ctx, stmt)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"applier/merger/defaults"
 	"applier/merger/expr"
 	"applier/merger/query"
 	"applier/merger/sqlparse"
@@ -184,7 +185,7 @@ func showPartitions(ctx context.Context, t *paimon.Table) (*Result, error) {
 
 // defaultText shows a column's default, "" for none.
 func defaultText(s *paimon.Schema, f types.Field) string {
-	if text, ok := s.Options[OptDynamicDefault+strconv.Itoa(f.ID)]; ok {
+	if text, ok := s.Options[defaults.OptDynamic+strconv.Itoa(f.ID)]; ok {
 		return text
 	}
 	if f.Default != nil {
@@ -239,7 +240,7 @@ func createStatement(name catalog.Name, s *paimon.Schema) string {
 	}
 	var props []string
 	for _, k := range slices.Sorted(maps.Keys(s.Options)) {
-		if !strings.HasPrefix(k, OptDynamicDefault) {
+		if !strings.HasPrefix(k, defaults.OptDynamic) {
 			props = append(props, "  "+quoteText(k)+" = "+quoteText(s.Options[k]))
 		}
 	}
@@ -255,7 +256,7 @@ func shownDefault(f types.Field, text string) string {
 	if _, err := sqlparse.ParseExpr(text); err == nil && (!f.Type.IsText() || strings.HasPrefix(text, "'") || strings.HasSuffix(text, ")")) {
 		return text
 	}
-	if d, err := constantDefault(f); err == nil && d != nil && f.Type.IsText() {
+	if d, err := defaults.Constant(f); err == nil && d != nil && f.Type.IsText() {
 		return quoteText(string(d.B))
 	}
 	return quoteText(text)
@@ -315,14 +316,14 @@ func (res *Result) addColumn(name, typ string, comment *string) {
 
 // describeMore adds what DESCRIBE EXTENDED shows.
 func (res *Result) describeMore(name catalog.Name, s *paimon.Schema) {
-	defaults := false
+	any := false
 	for _, f := range s.Fields {
 		if d := defaultText(s, f); d != "" {
-			if !defaults {
+			if !any {
 				res.add("", "", "")
 				res.add("# Column Default Values", "", "")
 			}
-			defaults = true
+			any = true
 			res.add(f.Name, typeText(f.Type), d)
 		}
 	}

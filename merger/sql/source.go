@@ -44,6 +44,7 @@ func (r *run) Table(ctx context.Context, ref *sqlparse.TableRef) (*query.Relatio
 
 // pin opens a table at the version that is asked for.
 func (r *run) pin(ctx context.Context, ref *sqlparse.TableRef, name catalog.Name) (*pinned, error) {
+	r.reads = true
 	v, travels, err := r.version(ref)
 	if err != nil {
 		return nil, err

@@ -32,7 +32,7 @@ func TestExecute_GivesWhatTheDocumentsPrint(t *testing.T) {
 				want := printed(text[p.End:end])
 				stmt, err := p.Parse()
 				require.NoError(t, err, p.Text())
-				res, err := s.Execute(t.Context(), stmt, text)
+				res, err := s.Execute(t.Context(), stmt)
 				if len(want) > 0 && strings.HasPrefix(want[0], "error ") {
 					require.Error(t, err, p.Text())
 					require.Equal(t, want[0], "error "+Describe(err).Class, p.Text())
@@ -161,6 +161,26 @@ func TestInsert_IsCommittedOnTopOfOthers(t *testing.T) {
 	require.Equal(t, []string{"1", "2", "3"}, rows(t, s, "SELECT * FROM t ORDER BY k"))
 }
 
+// What was read of the table itself is read again.
+func TestInsert_OfTheTablesOwnRowsIsPlannedAgain(t *testing.T) {
+	s, _ := newSession(t)
+	must(t, s, "CREATE TABLE t (k INT)", "INSERT INTO t VALUES (1)")
+	other, planned := New(s.o), 0
+	stmt, err := sqlparse.Parse("INSERT INTO t SELECT k + 10 FROM t")
+	require.NoError(t, err)
+	r := &run{Session: s, env: testEnv(s)}
+	do, name, alias := planOf(stmt)
+	_, err = r.changeBy(t.Context(), name, alias, func(ctx context.Context, r *run, tg *target, e *editor) error {
+		if planned++; planned == 1 {
+			must(t, other, "INSERT INTO t VALUES (2)")
+		}
+		return do(ctx, r, tg, e)
+	})
+	require.NoError(t, err)
+	require.Equal(t, 2, planned)
+	require.Equal(t, []string{"1", "2", "11", "12"}, rows(t, s, "SELECT * FROM t ORDER BY k"))
+}
+
 // Nothing is left of a statement that fails in the middle: no snapshot, no file.
 func TestExecute_LeavesNothingBehindAfterAnError(t *testing.T) {
 	s, root := newSession(t)
@@ -185,7 +205,7 @@ func TestExecute_CancelledLeavesTheTableAlone(t *testing.T) {
 	stop()
 	stmt, err := sqlparse.Parse("UPDATE t SET k = k + 1")
 	require.NoError(t, err)
-	_, err = s.Execute(ctx, stmt, "")
+	_, err = s.Execute(ctx, stmt)
 	require.Equal(t, ClassCanceled, Describe(err).Class)
 	require.Equal(t, []string{"45"}, rows(t, s, "SELECT sum(k) FROM t"))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"applier/merger/defaults"
 	"applier/merger/expr"
 	"applier/merger/sqlparse"
 	"applier/storage/catalog"
@@ -43,7 +44,7 @@ func (r *run) target(ctx context.Context, n sqlparse.Name, alias *sqlparse.Alias
 	}
 	tg.cols, tg.read = tableColumns(tg.qualifier, t)
 	r.pinned = map[catalog.Name]*pinned{name: {t, st}}
-	tg.defaults, err = Defaults(t.Schema(), r.env)
+	tg.defaults, err = defaults.Values(t.Schema(), r.env)
 	return tg, err
 }
 
