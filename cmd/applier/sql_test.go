@@ -73,7 +73,9 @@ func TestSQL_DrawsTablesForPeople(t *testing.T) {
 
 func TestSQL_BadCommandLines(t *testing.T) {
 	for _, args := range [][]string{
-		{"--warehouse", t.TempDir(), "-e", "SELECT 1", "-f", "x"}, {"--warehouse", t.TempDir(), "-f", "/nowhere"}, {"--warehouse", t.TempDir(), "--format", "xml"},
+		{"--warehouse", t.TempDir(), "-e", "SELECT 1", "-f", "x"},
+		{"--warehouse", t.TempDir(), "-f", "/nowhere"},
+		{"--warehouse", t.TempDir(), "--format", "xml"},
 		{"--warehouse", t.TempDir(), "--database", "nowhere", "-e", "SELECT 1"},
 	} {
 		_, _, err := runSQL(t, "", args...)

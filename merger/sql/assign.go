@@ -106,8 +106,10 @@ func (tg *target) setField(t types.Type, old types.Datum, a *assignment, path []
 		for i, f := range t.Fields {
 			r.L[i] = types.Null
 			if f.Type.NotNull && i != path[0] {
-				return types.Null, &expr.Error{Pos: a.pos, Class: expr.ClassNotNull,
-					Message: "the struct is NULL, and its field " + f.Name + ", which is NOT NULL, would have no value: assign the whole struct"}
+				return types.Null, &expr.Error{
+					Pos: a.pos, Class: expr.ClassNotNull,
+					Message: "the struct is NULL, and its field " + f.Name + ", which is NOT NULL, would have no value: assign the whole struct",
+				}
 			}
 		}
 	}

@@ -109,8 +109,10 @@ func dynamicText(e sqlparse.Expr) (string, bool) {
 }
 
 // changing are functions that no default may be made of.
-var changing = []string{"rand", "random", "randn", "uuid", "current_user", "session_user", "user", "current_database", "current_schema",
-	"current_catalog", "current_timezone", "current_time", "unix_timestamp", "shuffle", "monotonically_increasing_id"}
+var changing = []string{
+	"rand", "random", "randn", "uuid", "current_user", "session_user", "user", "current_database", "current_schema",
+	"current_catalog", "current_timezone", "current_time", "unix_timestamp", "shuffle", "monotonically_increasing_id",
+}
 
 // constantOnly refuses expressions that are not the same each time.
 func constantOnly(e sqlparse.Expr) error {

@@ -65,10 +65,17 @@ func Describe(err error) Problem {
 		is    error
 		class string
 	}{
-		{context.Canceled, ClassCanceled}, {publish.ErrUnknown, ClassUnknown},
-		{catalog.ErrNoTable, ClassNoTable}, {catalog.ErrNoDatabase, ClassNoDatabase}, {catalog.ErrTableExists, ClassTableExists},
-		{paimon.ErrRefused, ClassRefused}, {paimon.ErrInvalidSchema, ClassInvalidTable}, {paimon.ErrDefault, ClassDefault},
-		{paimon.ErrSchemaChange, ClassSchemaChange}, {paimon.ErrNoVersion, ClassNoVersion}, {objstore.ErrFull, "NO_SPACE_LEFT"},
+		{context.Canceled, ClassCanceled},
+		{publish.ErrUnknown, ClassUnknown},
+		{catalog.ErrNoTable, ClassNoTable},
+		{catalog.ErrNoDatabase, ClassNoDatabase},
+		{catalog.ErrTableExists, ClassTableExists},
+		{paimon.ErrRefused, ClassRefused},
+		{paimon.ErrInvalidSchema, ClassInvalidTable},
+		{paimon.ErrDefault, ClassDefault},
+		{paimon.ErrSchemaChange, ClassSchemaChange},
+		{paimon.ErrNoVersion, ClassNoVersion},
+		{objstore.ErrFull, "NO_SPACE_LEFT"},
 	} {
 		if errors.Is(err, c.is) {
 			return Problem{Class: c.class, Message: err.Error()}

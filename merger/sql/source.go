@@ -229,11 +229,15 @@ func (r *run) metadataTable(ctx context.Context, ref *sqlparse.TableRef, name ca
 
 func snapshotRows(ctx context.Context, p *pinned) (fields []types.Field, rows []expr.Row, err error) {
 	fields = []types.Field{
-		{Name: "snapshot_id", Type: types.BigIntType()}, {Name: "schema_id", Type: types.BigIntType()},
-		{Name: "commit_user", Type: types.StringType()}, {Name: "commit_identifier", Type: types.BigIntType()},
-		{Name: "commit_kind", Type: types.StringType()}, {Name: "commit_time", Type: types.TimestampType(3)},
+		{Name: "snapshot_id", Type: types.BigIntType()},
+		{Name: "schema_id", Type: types.BigIntType()},
+		{Name: "commit_user", Type: types.StringType()},
+		{Name: "commit_identifier", Type: types.BigIntType()},
+		{Name: "commit_kind", Type: types.StringType()},
+		{Name: "commit_time", Type: types.TimestampType(3)},
 		{Name: "operation", Type: types.StringType()},
-		{Name: "total_record_count", Type: types.BigIntType()}, {Name: "delta_record_count", Type: types.BigIntType()},
+		{Name: "total_record_count", Type: types.BigIntType()},
+		{Name: "delta_record_count", Type: types.BigIntType()},
 	}
 	ids, err := paimon.ListSnapshotIDs(ctx, p.t.Bucket(), p.t.Paths())
 	if err != nil {
@@ -255,8 +259,11 @@ func snapshotRows(ctx context.Context, p *pinned) (fields []types.Field, rows []
 
 func fileRows(ctx context.Context, p *pinned) (fields []types.Field, rows []expr.Row, err error) {
 	fields = []types.Field{
-		{Name: "bucket", Type: types.IntType()}, {Name: "file_path", Type: types.StringType()}, {Name: "schema_id", Type: types.BigIntType()},
-		{Name: "record_count", Type: types.BigIntType()}, {Name: "file_size_in_bytes", Type: types.BigIntType()},
+		{Name: "bucket", Type: types.IntType()},
+		{Name: "file_path", Type: types.StringType()},
+		{Name: "schema_id", Type: types.BigIntType()},
+		{Name: "record_count", Type: types.BigIntType()},
+		{Name: "file_size_in_bytes", Type: types.BigIntType()},
 	}
 	files, err := p.t.Files(ctx, p.st, nil)
 	for i := range files {

@@ -211,8 +211,10 @@ func TestExecute_CancelledLeavesTheTableAlone(t *testing.T) {
 }
 
 func TestUpdate_StructFieldsBucketsAndPartitions(t *testing.T) {
-	for i, props := range []string{"", "TBLPROPERTIES ('deletion-vectors.enabled'='true')", "TBLPROPERTIES ('bucket'='2', 'bucket-key'='k')",
-		"TBLPROPERTIES ('bucket'='2', 'bucket-key'='k', 'deletion-vectors.enabled'='true')", "TBLPROPERTIES ('row-tracking.enabled'='true', 'deletion-vectors.enabled'='true')"} {
+	for i, props := range []string{
+		"", "TBLPROPERTIES ('deletion-vectors.enabled'='true')", "TBLPROPERTIES ('bucket'='2', 'bucket-key'='k')",
+		"TBLPROPERTIES ('bucket'='2', 'bucket-key'='k', 'deletion-vectors.enabled'='true')", "TBLPROPERTIES ('row-tracking.enabled'='true', 'deletion-vectors.enabled'='true')",
+	} {
 		s, _ := newSession(t)
 		must(t, s, "CREATE TABLE t (k INT, s STRUCT<x: INT, y: STRING>, p STRING) PARTITIONED BY (p) "+props,
 			"INSERT INTO t VALUES (1, named_struct('x', 1, 'y', 'a'), 'p'), (2, NULL, 'p'), (3, named_struct('x', 3, 'y', 'c'), 'q')",
@@ -224,3 +226,7 @@ func TestUpdate_StructFieldsBucketsAndPartitions(t *testing.T) {
 }
 
 func testEnv(s *Session) *expr.Env { return &expr.Env{Now: s.o.Now(), Zone: s.zone} }
+
+func nameOf(table string) sqlparse.Name {
+	return sqlparse.Name{Parts: []sqlparse.Ident{{Name: table}}}
+}

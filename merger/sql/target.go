@@ -127,13 +127,6 @@ func pathOf(t types.Type, names []sqlparse.Ident) (path []int, leaf types.Type, 
 	return path, t, nil
 }
 
-// assign makes the expression that is stored in a column. NULL is left to the
-// default if the column takes NULL.
-func (tg *target) assign(x *expr.Expr, col int) (*expr.Expr, error) {
-	f := tg.fields[col]
-	return expr.AssignmentCast(x, f.Name, f.Type)
-}
-
 // defaulted puts the default in the place of a written NULL.
 func (tg *target) defaulted(col int, d types.Datum) types.Datum {
 	if d.Null && tg.defaults[col] != nil && !tg.fields[col].Type.NotNull {
