@@ -9,7 +9,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"applier/storage/catalog"
+	"applier/storage/objstore"
+
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 )
 
@@ -97,6 +102,28 @@ func TestExecute_AgreesWithTheStatementsOfTheGoldenTables(t *testing.T) {
 	}
 	t.Logf("%d statements agree, %d differ on purpose", total, differ)
 	require.Greater(t, total, 200)
+}
+
+// Versions, tags and branches of the tables as Spark left them.
+func TestSelect_ReadsVersionsOfTheGoldenTables(t *testing.T) {
+	for _, c := range []struct{ fixture, sql, want string }{
+		{"many_commits", "SELECT count(*), sum(id), sum(v) FROM many_commits.t VERSION AS OF 'mid'", "208  58080  30217"},
+		{"compacted_dv", "SELECT count(*), sum(id) FROM compacted_dv.t VERSION AS OF 3", "300  44850"},
+		{"compacted_dv", "SELECT count(*), sum(id) FROM compacted_dv.t VERSION AS OF '4'", "150  22500"},
+		{"branches", "SELECT count(*), sum(id) FROM branches.`t$branch_b1`", "3  6"},
+		{"row_tracking", "SELECT count(DISTINCT _ROW_ID) = count(*) FROM row_tracking.t", "true"},
+	} {
+		cat, err := catalog.NewFileSystem(filepath.Join("../../storage/paimon/testdata/golden", c.fixture, "warehouse"), objstore.LocalOptions{})
+		require.NoError(t, err)
+		s := New(Options{Catalog: cat, Now: time.Now, NewUUID: uuid.NewString})
+		require.Equal(t, []string{c.want}, rows(t, s, c.sql), c.sql)
+	}
+	cat, err := catalog.NewFileSystem("../../storage/paimon/testdata/golden/branches/warehouse", objstore.LocalOptions{})
+	require.NoError(t, err)
+	for _, sql := range []string{"SELECT * FROM branches.t VERSION AS OF 999", "SELECT * FROM branches.t VERSION AS OF 'none'", "SELECT * FROM branches.`t$branch_none`"} {
+		_, err := exec(t, New(Options{Catalog: cat, Now: time.Now}), sql)
+		require.Equal(t, ClassNoVersion, Describe(err).Class, sql)
+	}
 }
 
 func goldenCompare(t *testing.T, st *step, res *Result, err error) string {

@@ -52,14 +52,14 @@ func (r *run) pin(ctx context.Context, ref *sqlparse.TableRef, name catalog.Name
 	if p := r.pinned[name]; p != nil && !travels {
 		return p, nil
 	}
-	t, err := r.o.Catalog.Open(ctx, name, paimon.Read)
+	table, err := r.o.Catalog.Open(ctx, name, paimon.Read)
 	if err != nil {
 		return nil, r.notFound(ctx, ref.Table, name, err)
 	}
-	t, st, err := t.Version(ctx, v)
+	t, st, err := table.Version(ctx, v)
 	if errors.Is(err, paimon.ErrNoVersion) && v.Tag != "" { // a number in quotes is a snapshot if no tag has that name
 		if id, e := strconv.ParseInt(v.Tag, 10, 64); e == nil && id > 0 {
-			t, st, err = t.Version(ctx, paimon.Version{Snapshot: id})
+			t, st, err = table.Version(ctx, paimon.Version{Snapshot: id})
 		}
 	}
 	if errors.Is(err, paimon.ErrNoVersion) {
@@ -189,8 +189,12 @@ func fill(row expr.Row, b *types.Batch, i int) {
 	}
 }
 
-// metadataTable is a table about a table: t$snapshots or t$files.
+// metadataTable is a table about a table, t$snapshots or t$files, or one of its
+// branches, t$branch_name.
 func (r *run) metadataTable(ctx context.Context, ref *sqlparse.TableRef, name catalog.Name, what string) (*query.Relation, error) {
+	if branch, ok := strings.CutPrefix(what, "branch_"); ok {
+		return r.branch(ctx, ref, name, branch)
+	}
 	plain := *ref
 	plain.Table = sqlparse.Name{Parts: append([]sqlparse.Ident(nil), ref.Table.Parts...)}
 	plain.Table.Parts[len(plain.Table.Parts)-1].Name = name.Table
@@ -206,7 +210,7 @@ func (r *run) metadataTable(ctx context.Context, ref *sqlparse.TableRef, name ca
 	case "files":
 		fields, rows, err = fileRows(ctx, p)
 	default:
-		err = fail(ref.Pos, ClassNoTable, "there is no metadata table $%s, there are $snapshots and $files", what)
+		err = fail(ref.Pos, ClassNoTable, "there is no metadata table $%s, there are $snapshots, $files and $branch_NAME", what)
 	}
 	if err != nil {
 		return nil, err
@@ -225,6 +229,22 @@ func (r *run) metadataTable(ctx context.Context, ref *sqlparse.TableRef, name ca
 		return nil
 	}
 	return rel, nil
+}
+
+// branch is a table as one of its branches has it, for reading.
+func (r *run) branch(ctx context.Context, ref *sqlparse.TableRef, name catalog.Name, branch string) (*query.Relation, error) {
+	t, err := r.o.Catalog.Open(ctx, name, paimon.Read)
+	if err != nil {
+		return nil, r.notFound(ctx, ref.Table, name, err)
+	}
+	t, st, err := t.Version(ctx, paimon.Version{Branch: branch})
+	if errors.Is(err, paimon.ErrNoVersion) {
+		return nil, fail(ref.Pos, ClassNoVersion, "table %s: %v", name, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.relation(name, &pinned{t, st}), nil
 }
 
 func snapshotRows(ctx context.Context, p *pinned) (fields []types.Field, rows []expr.Row, err error) {
