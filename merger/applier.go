@@ -211,6 +211,7 @@ func (a *Applier) preparePlanner() error {
 	if err := a.readDefaults(a.set.Now()); err != nil {
 		return err
 	}
+	a.warnOfDefaults()
 	if a.set.Apply == batcher.SoftDelete {
 		at, err := deletedAtColumn(fields)
 		if err != nil {

@@ -20,3 +20,13 @@ func (a *Applier) readDefaults(at time.Time) error {
 	a.planner.defaults = list
 	return nil
 }
+
+// warnOfDefaults names the columns for which Java writers store another default.
+func (a *Applier) warnOfDefaults() {
+	for _, f := range a.table.Schema().Fields {
+		if here, java, differ := defaults.Disputed(f); differ {
+			a.set.Log.Warn("a column's default is read differently by Paimon's Java writers: ALTER COLUMN … SET DEFAULT stores it so that all agree",
+				"column", f.Name, "text", *f.Default, "here", here, "java", java)
+		}
+	}
+}

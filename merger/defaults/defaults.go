@@ -149,3 +149,20 @@ func Dynamic(s *paimon.Schema) bool {
 	}
 	return false
 }
+
+// Disputed reports whether Paimon's Java writers take a column's default for another
+// value than we do, and both as text: they keep the quotes around texts inside of
+// nested defaults, for one. SET DEFAULT stores a text that all read alike.
+func Disputed(f types.Field) (here, java string, differ bool) {
+	show := func(d *types.Datum, err error) string {
+		switch {
+		case err != nil:
+			return "an error"
+		case d == nil:
+			return "NULL"
+		}
+		return string(types.AppendText(nil, f.Type, *d))
+	}
+	here, java = show(Constant(f)), show(paimon.DefaultValue(f))
+	return here, java, here != java
+}

@@ -59,3 +59,15 @@ func TestValues_EvaluatesFunctionsOfTimeOnce(t *testing.T) {
 	require.Equal(t, "2026-09-10", string(types.AppendText(nil, types.DateType(), *list[1])))
 	require.True(t, Dynamic(s))
 }
+
+func TestDisputed_NamesWhatJavaReadsOtherwise(t *testing.T) {
+	list := types.ArrayType(types.StringType())
+	here, java, differ := Disputed(types.Field{Name: "c", Type: list, Default: new("ARRAY('a')")})
+	require.True(t, differ)
+	require.Equal(t, `["a"]`, here)
+	require.Equal(t, `["'a'"]`, java)
+	for _, f := range []types.Field{{Name: "c", Type: list, Default: new("[a]")}, {Name: "c", Type: list}, {Name: "c", Type: types.IntType(), Default: new("5")}} {
+		_, _, differ = Disputed(f)
+		require.False(t, differ)
+	}
+}
