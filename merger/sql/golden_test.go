@@ -111,6 +111,7 @@ func TestSelect_ReadsVersionsOfTheGoldenTables(t *testing.T) {
 		{"compacted_dv", "SELECT count(*), sum(id) FROM compacted_dv.t VERSION AS OF 3", "300  44850"},
 		{"compacted_dv", "SELECT count(*), sum(id) FROM compacted_dv.t VERSION AS OF '4'", "150  22500"},
 		{"branches", "SELECT count(*), sum(id) FROM branches.`t$branch_b1`", "3  6"},
+		{"flink_types", "SELECT ms FROM flink_types.t WHERE id = 1", `{"a":1}`},
 		{"row_tracking", "SELECT count(DISTINCT _ROW_ID) = count(*) FROM row_tracking.t", "true"},
 	} {
 		cat, err := catalog.NewFileSystem(filepath.Join("../../storage/paimon/testdata/golden", c.fixture, "warehouse"), objstore.LocalOptions{})

@@ -3,6 +3,7 @@ package sql
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -154,6 +155,7 @@ func tableColumns(qualifier []string, t *paimon.Table) (cols []expr.Column, read
 func (r *run) relation(name catalog.Name, p *pinned) *query.Relation {
 	qualifier := []string{r.o.Name, name.Database, name.Table}
 	cols, read := tableColumns(qualifier, p.t)
+	cols, asText := withTexts(cols, qualifier, p.t.Schema().Fields)
 	return &query.Relation{Name: qualifier, Columns: cols, Scan: func(ctx context.Context, yield func(expr.Row) error) error {
 		row := make(expr.Row, len(read))
 		return p.t.Scan(ctx, p.st, paimon.ScanOptions{Columns: read}, func(b *types.Batch) error {
@@ -163,6 +165,11 @@ func (r *run) relation(name catalog.Name, p *pinned) *query.Relation {
 			b = keep(b)
 			for i := range b.Len() {
 				fill(row, b, i)
+				for _, k := range asText {
+					if !row[k].Null {
+						row[k] = types.BytesDatum(types.AppendText(nil, p.t.Schema().Fields[k].Type, row[k]))
+					}
+				}
 				if err := yield(row); err != nil {
 					return err
 				}
@@ -170,6 +177,18 @@ func (r *run) relation(name catalog.Name, p *pinned) *query.Relation {
 			return nil
 		})
 	}}
+}
+
+// withTexts adds the columns of types that expressions do not have, as MULTISET: SELECT
+// shows them as the text that `applier cat` prints. texts are their places.
+func withTexts(cols []expr.Column, qualifier []string, fields []types.Field) (all []expr.Column, texts []int) {
+	for i, f := range fields {
+		if _, ok := expr.FromStorage(f.Type); !ok {
+			cols = slices.Insert(cols, min(i, len(cols)), expr.Column{Qualifier: qualifier, Name: f.Name, Type: expr.Type{Kind: expr.String}, Slot: i})
+			texts = append(texts, i)
+		}
+	}
+	return cols, texts
 }
 
 // keep copies a batch that is about to be overwritten.
