@@ -75,7 +75,7 @@ func sortedNames(m map[string]string) []string {
 }
 
 func inspectManifests(ctx context.Context, w io.Writer, t *paimon.Table, f tableFlags) error {
-	t, st, err := f.version(ctx, t)
+	_, st, err := f.version(ctx, t)
 	if err != nil {
 		return err
 	}

@@ -95,7 +95,7 @@ func readLine(t *term.Terminal) (string, error) {
 		return "", err
 	}
 	defer func() { _ = term.Restore(fd, state) }()
-	if w, h, err := term.GetSize(fd); err == nil {
+	if w, h, err := term.GetSize(fd); err == nil && w > 0 && h > 0 {
 		_ = t.SetSize(w, h)
 	}
 	return t.ReadLine()

@@ -61,6 +61,9 @@ func Describe(err error) Problem {
 		}
 		return Problem{p.Class, message, p.Pos}
 	}
+	if errors.Is(err, context.Canceled) && !errors.Is(err, publish.ErrUnknown) {
+		return Problem{Class: ClassCanceled, Message: "the statement was cancelled; nothing has changed"}
+	}
 	for _, c := range []struct {
 		is    error
 		class string
