@@ -56,7 +56,8 @@ func (r *run) changeBy(ctx context.Context, name sqlparse.Name, alias *sqlparse.
 			return nil, err
 		}
 		if done {
-			return r.snapshot(ctx, tg.name, tg.t, e.note())
+			// What is done is done, whoever cancels now.
+			return r.snapshot(context.WithoutCancel(ctx), tg.name, tg.t, e.note())
 		}
 	}
 	return nil, fail(name.Position(), ClassOvertaken, "the statement was overtaken %d times by other commits to the table: run it again", attempts)

@@ -80,11 +80,7 @@ type run struct {
 func (s *Session) Execute(ctx context.Context, stmt sqlparse.Statement) (*Result, error) {
 	r := &run{Session: s, pinned: map[catalog.Name]*pinned{}}
 	r.env = &expr.Env{Now: s.o.Now().Truncate(time.Microsecond), Zone: s.zone, User: s.o.User, Catalog: s.o.Name, Database: s.database}
-	res, err := r.execute(ctx, stmt)
-	if err != nil {
-		return nil, err
-	}
-	return res, ctx.Err()
+	return r.execute(ctx, stmt)
 }
 
 func (r *run) execute(ctx context.Context, stmt sqlparse.Statement) (*Result, error) {

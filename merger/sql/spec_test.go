@@ -210,6 +210,23 @@ func TestExecute_CancelledLeavesTheTableAlone(t *testing.T) {
 	require.Equal(t, []string{"45"}, rows(t, s, "SELECT sum(k) FROM t"))
 }
 
+// A statement whose snapshot is there says so, though somebody cancelled meanwhile.
+func TestExecute_CancelledTooLateIsDone(t *testing.T) {
+	s, _ := newSession(t)
+	must(t, s, "CREATE TABLE t (k INT)")
+	stmt, err := sqlparse.Parse("INSERT INTO t SELECT 1 WHERE false")
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	r := &run{Session: s, env: testEnv(s)}
+	do, name, alias := planOf(stmt)
+	_, err = r.changeBy(ctx, name, alias, func(ctx context.Context, r *run, tg *target, e *editor) error {
+		err := do(ctx, r, tg, e)
+		stop()
+		return err
+	})
+	require.NoError(t, err)
+}
+
 func TestUpdate_StructFieldsBucketsAndPartitions(t *testing.T) {
 	for i, props := range []string{
 		"", "TBLPROPERTIES ('deletion-vectors.enabled'='true')", "TBLPROPERTIES ('bucket'='2', 'bucket-key'='k')",
