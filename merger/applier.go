@@ -12,6 +12,7 @@ import (
 
 	"applier/batcher"
 	"applier/ingest/change"
+	"applier/merger/defaults"
 
 	"applier/storage/failpoint"
 	"applier/storage/mutant"
@@ -209,14 +210,11 @@ func (a *Applier) newWriter(concurrency int) (*paimon.DataFileWriter, error) {
 func (a *Applier) preparePlanner() error {
 	fields := a.table.Schema().Fields
 	pl := &a.planner
-	*pl = planner{s: &a.set, fields: fields, defaults: make([]*types.Datum, len(fields)), deletedAt: -1, tracking: a.table.Options().RowTracking}
-	for i, f := range fields {
-		d, err := paimon.DefaultValue(f)
-		if err != nil {
-			return err
-		}
-		pl.defaults[i] = d
+	*pl = planner{s: &a.set, fields: fields, deletedAt: -1, tracking: a.table.Options().RowTracking, dynamic: defaults.Dynamic(a.table.Schema())}
+	if err := a.readDefaults(a.set.Now()); err != nil {
+		return err
 	}
+	a.warnOfDefaults()
 	if a.set.Apply == batcher.SoftDelete {
 		at, err := deletedAtColumn(fields)
 		if err != nil {

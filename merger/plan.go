@@ -62,6 +62,7 @@ type planner struct {
 	s         *Settings
 	fields    []types.Field
 	defaults  []*types.Datum // by column, nil without
+	dynamic   bool           // some are functions of the time
 	deletedAt int            // column, -1 unless soft_delete
 	tracking  bool           // rows have ids
 	read      rowReader

@@ -54,6 +54,11 @@ func (a *Applier) planBatch(ctx context.Context, b *batcher.Batch) (*plan, error
 		}
 	}
 	pl := &a.planner
+	if pl.dynamic {
+		if err := a.readDefaults(a.taken); err != nil {
+			return nil, err
+		}
+	}
 	pl.index = a.view.index
 	pl.read = boundReader{ctx, &a.view}
 	pl.memory, pl.now = a.deletes.memory(), a.deletes.now()

@@ -92,7 +92,7 @@ everything.`,
 		return usageError("%v; see %s --help", err, c.CommandPath())
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(runCommand(), validateCommand(), demoCommand(), healthcheckCommand(), catCommand(), inspectCommand(),
+	root.AddCommand(runCommand(), validateCommand(), demoCommand(), healthcheckCommand(), catCommand(), inspectCommand(), sqlCommand(),
 		compactCommand(), expireCommand(), orphansCommand(), offsetsCommand(), pauseCommand(), resumeCommand(), flushCommand(), statusCommand(),
 		verifyCommand(), explainCommand(), resetCommand(), schemaCommand(), generateCommand(), versionCommand())
 	return root

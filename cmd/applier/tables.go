@@ -43,26 +43,35 @@ func addTableFlags(c *cobra.Command) tableFlags {
 	}
 }
 
-// openTable opens DATABASE.TABLE.
-func (f warehouseFlags) openTable(ctx context.Context, name string, a paimon.Access) (*paimon.Table, error) {
-	n, err := catalog.ParseName(name)
-	if err != nil {
-		return nil, exitError{exitUsage, err}
-	}
+// root returns the warehouse folder.
+func (f warehouseFlags) root() (string, error) {
 	root := *f.warehouse
 	if root == "" {
 		file := *f.file
 		if file == "" {
 			file = "applier.yml"
 			if _, err := os.Stat(file); err != nil {
-				return nil, usageError("say where the table is: --warehouse DIR, or -c FILE")
+				return "", usageError("say where the table is: --warehouse DIR, or -c FILE")
 			}
 		}
 		cfg, err := load(file)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		root = cfg.Warehouse.Path
+	}
+	return root, nil
+}
+
+// openTable opens DATABASE.TABLE.
+func (f warehouseFlags) openTable(ctx context.Context, name string, a paimon.Access) (*paimon.Table, error) {
+	n, err := catalog.ParseName(name)
+	if err != nil {
+		return nil, exitError{exitUsage, err}
+	}
+	root, err := f.root()
+	if err != nil {
+		return nil, err
 	}
 	c, err := catalog.NewFileSystem(root, objstore.LocalOptions{})
 	if err != nil {

@@ -2,15 +2,12 @@ package compact
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
-	"applier/merger"
+	"applier/merger/publish"
 	"applier/storage/failpoint"
-	"applier/storage/objstore"
 	"applier/storage/paimon"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -51,7 +48,7 @@ func (r *runner) attempt(ctx context.Context, joins []*join) (done bool, err err
 		r.result.Abandoned += len(joins)
 		return true, nil
 	}
-	if err := r.secure(ctx, st.Snapshot); err != nil {
+	if err := publish.Secure(ctx, r.t, st.Snapshot, r.o.Now()); err != nil {
 		return false, err
 	}
 	c, err := r.t.BuildCommit(ctx, st, ch, paimon.CommitInfo{
@@ -71,7 +68,7 @@ func (r *runner) attempt(ctx context.Context, joins []*join) (done bool, err err
 	if err := failpoint.Hit("compact/publish"); err != nil {
 		return false, err
 	}
-	won, err := r.publish(ctx, c)
+	won, err := publish.Snapshot(ctx, r.t, c)
 	if err != nil || !won {
 		return false, err
 	}
@@ -84,37 +81,6 @@ func (r *runner) attempt(ctx context.Context, joins []*join) (done bool, err err
 		r.o.Log.Warn("moving the hint to the newest snapshot", "err", err)
 	}
 	return true, nil
-}
-
-// publish creates the snapshot. An error there says nothing: the name is read
-// back, and taken again with the same bytes if it is still free.
-func (r *runner) publish(ctx context.Context, c *paimon.Commit) (won bool, err error) {
-	var unknown error
-	for try := range 5 {
-		err := r.t.Publish(ctx, c)
-		if err == nil {
-			return true, nil
-		}
-		s, read := paimon.ReadSnapshot(ctx, r.t.Bucket(), r.t.Paths(), c.Snapshot.ID)
-		switch {
-		case read == nil && s.UUID == c.Snapshot.UUID:
-			// The reply was lost, or it is not durable yet: ask again.
-			if errors.Is(err, objstore.ErrExist) {
-				return true, nil
-			}
-		case read == nil:
-			return false, nil
-		case !errors.Is(read, objstore.ErrNotExist):
-			err = read
-		}
-		unknown = err
-		select {
-		case <-ctx.Done():
-			return false, fmt.Errorf("%w: snapshot %d: %w", ErrUnknown, c.Snapshot.ID, unknown)
-		case <-time.After(time.Duration(try+1) * 200 * time.Millisecond):
-		}
-	}
-	return false, fmt.Errorf("%w: snapshot %d: %w", ErrUnknown, c.Snapshot.ID, unknown)
 }
 
 // changes brings the joins to a state; those that do not fit it any more are left
@@ -179,46 +145,4 @@ func (r *runner) add(ch *paimon.Changes, j *join, late *roaring.Bitmap, refs map
 		vectors = append(vectors, paimon.VectorChange{File: paimon.KeyOf(j.file), Vector: late})
 	}
 	return vectors
-}
-
-// writeBack is the age from which on an operating system has long written by
-// itself what was not synced.
-const writeBack = 10 * time.Minute
-
-// secure makes what the commit is built on durable: other writers may not have
-// synced anything, and a commit that outlives its predecessor in a power cut
-// leaves a hole. It ends at a snapshot of a pipeline, which did the same.
-func (r *runner) secure(ctx context.Context, base *paimon.Snapshot) error {
-	since := r.o.Now().Add(-writeBack).UnixMilli()
-	var foreign []*paimon.Snapshot
-	for s := base; s.TimeMillis > since && !ofPipeline(s); {
-		foreign = append(foreign, s)
-		below, err := paimon.ReadSnapshot(ctx, r.t.Bucket(), r.t.Paths(), s.ID-1)
-		if errors.Is(err, objstore.ErrNotExist) {
-			// Creation times are local wall clocks.
-			if err := r.t.SyncLive(ctx, s, since-26*time.Hour.Milliseconds()); err != nil {
-				return err
-			}
-			break
-		}
-		if err != nil {
-			return err
-		}
-		s = below
-	}
-	for _, s := range slices.Backward(foreign) { // the oldest first: no hole at any time
-		if err := r.t.SyncSnapshot(ctx, s); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func ofPipeline(s *paimon.Snapshot) bool {
-	for name := range s.Properties {
-		if strings.HasPrefix(name, merger.PropertyPrefix) {
-			return true
-		}
-	}
-	return false
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"applier/merger/publish"
 	"applier/storage/objstore"
 	"applier/storage/paimon"
 	"applier/storage/paimon/manifest"
@@ -39,7 +40,7 @@ type Result struct {
 
 // ErrUnknown: nobody knows whether the last commit took place. The next run finds
 // out; nothing was lost either way.
-var ErrUnknown = errors.New("the outcome of a compaction's commit is unknown")
+var ErrUnknown = publish.ErrUnknown
 
 // Survey reads the newest snapshot and its live files.
 func Survey(ctx context.Context, t *paimon.Table) (*paimon.State, []File, error) {

@@ -5,15 +5,10 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"math"
-	"math/big"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -21,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"applier/merger/expr"
+	"applier/merger/internal/recorded"
 	"applier/merger/sqlparse"
 	"applier/storage/types"
 )
@@ -275,7 +271,7 @@ func requireRecorded(t *testing.T, m *memory, name string, s step) {
 	for _, r := range rows {
 		line := ""
 		for i, d := range r {
-			line += spell(typs[i], d) + " | "
+			line += recorded.Spell(typs[i], d) + " | "
 		}
 		got = append(got, line)
 	}
@@ -286,7 +282,7 @@ func requireRecorded(t *testing.T, m *memory, name string, s step) {
 		require.NoError(t, d.Decode(&cells))
 		line := ""
 		for i, c := range cells {
-			line += spellRecorded(typs[i], c) + " | "
+			line += recorded.SpellRecorded(typs[i], c) + " | "
 		}
 		want = append(want, line)
 	}
@@ -295,98 +291,4 @@ func requireRecorded(t *testing.T, m *memory, name string, s step) {
 		slices.Sort(want)
 	}
 	assert.Equal(t, want, got, what)
-}
-
-// spell writes a value, spellRecorded a recorded one, in one form.
-func spell(t expr.Type, d types.Datum) string {
-	if d.Null {
-		return "null"
-	}
-	switch t.Kind {
-	case expr.Float, expr.Double:
-		return spellFloat(d.F)
-	case expr.Timestamp, expr.TimestampNTZ:
-		text := strings.Replace(expr.Text(t, d, nil), " ", "T", 1)
-		if i := strings.IndexByte(text, '.'); i > 0 {
-			text += strings.Repeat("0", 7-(len(text)-i))
-		}
-		return text
-	case expr.Binary:
-		return hex.EncodeToString(d.B)
-	case expr.Array, expr.Struct, expr.Map:
-		var parts []string
-		for i, x := range d.L {
-			item := t.Elem
-			switch {
-			case t.Kind == expr.Struct:
-				item = &t.Fields[i].Type
-			case t.Kind == expr.Map && i%2 == 0:
-				item = t.Key
-			}
-			parts = append(parts, spell(*item, x))
-		}
-		return spellParts(t, parts)
-	}
-	return expr.Text(t, d, nil)
-}
-
-// spellParts joins the parts of a nested value; the entries of a map have no order.
-func spellParts(t expr.Type, parts []string) string {
-	if t.Kind == expr.Map {
-		var entries []string
-		for pair := range slices.Chunk(parts, 2) {
-			entries = append(entries, strings.Join(pair, ":"))
-		}
-		slices.Sort(entries)
-		parts = entries
-	}
-	return fmt.Sprint(parts)
-}
-
-func spellFloat(f float64) string {
-	if math.IsNaN(f) {
-		return "nan"
-	}
-	return strings.TrimPrefix(strings.ToLower(strconv.FormatFloat(f, 'g', -1, 64)), "+")
-}
-
-func spellRecorded(t expr.Type, v any) string {
-	switch v := v.(type) {
-	case nil:
-		return "null"
-	case json.Number:
-		if t.Kind == expr.Float || t.Kind == expr.Double {
-			f, _ := v.Float64()
-			return spellFloat(f)
-		}
-		return v.String()
-	case []any:
-		var parts []string
-		for _, x := range v {
-			parts = append(parts, spellRecorded(*t.Elem, x))
-		}
-		return fmt.Sprint(parts)
-	case map[string]any:
-		for mark, x := range v {
-			switch mark {
-			case "row":
-				var parts []string
-				for i, f := range x.([]any) {
-					parts = append(parts, spellRecorded(t.Fields[i].Type, f.([]any)[1]))
-				}
-				return fmt.Sprint(parts)
-			case "map":
-				var parts []string
-				for _, e := range x.([]any) {
-					parts = append(parts, spellRecorded(*t.Key, e.([]any)[0]), spellRecorded(*t.Elem, e.([]any)[1]))
-				}
-				return spellParts(t, parts)
-			}
-			if r, ok := new(big.Rat).SetString(fmt.Sprint(x)); mark == "decimal" && ok {
-				return r.FloatString(t.Scale) // 0E-10 is 0.0000000000
-			}
-			return fmt.Sprint(x)
-		}
-	}
-	return fmt.Sprint(v)
 }

@@ -14,6 +14,10 @@ func outputName(e sqlparse.Expr) string {
 		return e.Last()
 	case *sqlparse.FieldRef:
 		return e.Name.Name
+	case *sqlparse.Cast: // a column that was cast keeps its name
+		if ref, ok := e.X.(*sqlparse.ColumnRef); ok {
+			return ref.Last()
+		}
 	}
 	return pretty(e)
 }

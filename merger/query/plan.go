@@ -61,6 +61,17 @@ func Compile(ctx context.Context, q *sqlparse.Query, src Source, env *expr.Env) 
 	return b.query(q, nil)
 }
 
+// Subqueries returns what compiles the sub-queries of conditions outside of a query,
+// as those of UPDATE and DELETE: the Subquery of an expr.Scope. with are the named
+// queries that they can see.
+func Subqueries(ctx context.Context, with []sqlparse.CTE, src Source, env *expr.Env) func(*sqlparse.Query, *expr.Scope) (expr.Subquery, error) {
+	b := &builder{ctx: ctx, src: src, env: env}
+	for _, c := range with {
+		b.ctes = append(b.ctes, cte{c, len(b.ctes)})
+	}
+	return b.subquery
+}
+
 // Columns returns the output columns.
 func (p *Plan) Columns() []Column { return p.cols }
 

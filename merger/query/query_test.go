@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"applier/merger/expr"
+	"applier/merger/internal/recorded"
 	"applier/merger/sqlparse"
 )
 
@@ -41,7 +42,7 @@ func result(t *testing.T, src Source, sql string) string {
 	for _, r := range rows {
 		var cells []string
 		for i, d := range r {
-			cells = append(cells, spell(p.Columns()[i].Type, d))
+			cells = append(cells, recorded.Spell(p.Columns()[i].Type, d))
 		}
 		lines = append(lines, strings.Join(cells, ","))
 	}

@@ -144,15 +144,7 @@ func (c *FileSystem) makeFolders(n Name) error {
 		return err
 	}
 	for _, dir := range []string{filepath.Dir(c.dir(n)), c.root} {
-		d, err := os.Open(dir)
-		if err != nil {
-			return err
-		}
-		err = d.Sync()
-		if e := d.Close(); err == nil {
-			err = e
-		}
-		if err != nil {
+		if err := syncFolder(dir); err != nil {
 			return err
 		}
 	}

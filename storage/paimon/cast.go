@@ -24,7 +24,7 @@ const maxPadding = 1024
 // newCaster relates the types that a column had and has. What works is what
 // loses nothing: integers that were widened, also to DECIMAL or to a floating
 // point type that holds them all, FLOAT as DOUBLE, DECIMAL with more digits on
-// both sides of the point, longer text and binary, finer timestamps and times;
+// both sides of the point, longer text and binary, finer timestamps and times, numbers, booleans and dates as STRING;
 // and in nested types added, dropped, renamed and moved fields, and such changes
 // of what they consist of. Paimon's Java core has more casts, which round, cut or
 // make NULLs (paimon-format.md §2.6, CastExecutors.java); they are ErrTypeChanged.
@@ -42,6 +42,8 @@ func newCaster(to, from types.Type) (caster, error) {
 		return listCaster(to, from)
 	case to.Kind == types.Map && from.Kind == types.Map:
 		return mapCaster(to, from)
+	case to.Kind == types.VarChar && to.Length == types.MaxLength && becomesText(from):
+		c, ok = textCaster(from), true
 	case from.IsInteger():
 		c, ok = integerCaster(to, from)
 	case from.Kind == types.Float:
@@ -59,6 +61,36 @@ func newCaster(to, from types.Type) (caster, error) {
 		err = fmt.Errorf("%w: %s in the file, %s in the table", ErrTypeChanged, from.Nullable(), to.Nullable())
 	}
 	return c, err
+}
+
+// becomesText reports whether values of a type read as STRING: those whose text is
+// the same in every engine.
+func becomesText(t types.Type) bool {
+	return t.Kind == types.Boolean || t.IsNumeric() || t.Kind == types.Date || t.IsTimestamp()
+}
+
+func textCaster(from types.Type) caster {
+	return func(dst, src *types.Vector, a, b int) error {
+		var buf []byte
+		each(dst, src, a, b, func(i int) {
+			buf = appendJavaText(buf[:0], from, src.Datum(i))
+			dst.AppendBytes(buf)
+		})
+		return nil
+	}
+}
+
+// appendJavaText writes a value as Java's casts to STRING do; instants in UTC.
+func appendJavaText(dst []byte, t types.Type, d types.Datum) []byte {
+	switch t.Kind {
+	case types.Float:
+		return append(dst, javaFloat(d.F, 32)...)
+	case types.Double:
+		return append(dst, javaFloat(d.F, 64)...)
+	case types.Timestamp, types.TimestampLTZ:
+		return append(dst, sqlTimestamp(d.I, d.N, t.Precision)...)
+	}
+	return types.AppendText(dst, t, d)
 }
 
 // each calls add for every row that is not NULL.

@@ -72,7 +72,8 @@ func rowValue(t *testing.T, typ types.Type, text string) types.Datum {
 func TestCaster_RefusesByNameWhatIsNotTheSameKindOfThing(t *testing.T) {
 	row := types.RowType(field(1, "x", types.IntType()))
 	for _, c := range []struct{ to, from types.Type }{
-		{types.StringType(), types.IntType()},
+		{types.StringType(), types.BytesType()},
+		{types.VarCharType(5), types.IntType()},
 		{types.BooleanType(), types.TinyIntType()},
 		{types.DateType(), types.TimestampType(3)},
 		{types.BytesType(), types.StringType()},
@@ -82,7 +83,7 @@ func TestCaster_RefusesByNameWhatIsNotTheSameKindOfThing(t *testing.T) {
 		{types.MapType(types.BigIntType(), types.IntType()), types.MapType(types.IntType(), types.IntType())},
 		{types.MapType(types.IntType(), types.IntType()), types.MapType(types.IntType(), types.BigIntType())},
 		{types.MultisetType(types.BigIntType()), types.MultisetType(types.IntType())},
-		{types.RowType(field(1, "x", types.StringType())), row},
+		{types.RowType(field(1, "x", types.DateType())), row},
 		{types.CharType(maxPadding + 1), types.CharType(1)},
 		{types.BinaryType(maxPadding + 1), types.BinaryType(1)},
 		{types.TimeType(0), types.DateType()},
@@ -90,6 +91,29 @@ func TestCaster_RefusesByNameWhatIsNotTheSameKindOfThing(t *testing.T) {
 		_, err := newCaster(c.to, c.from)
 		require.ErrorIs(t, err, ErrTypeChanged)
 		require.ErrorContains(t, err, "in the file, ")
+	}
+}
+
+// The texts are those that Spark showed of recorded tables whose columns became STRING.
+func TestCaster_MakesTextsOfScalars(t *testing.T) {
+	for _, c := range []struct {
+		from types.Type
+		in   types.Datum
+		want string
+	}{
+		{types.IntType(), types.IntDatum(-7), "-7"},
+		{types.BooleanType(), types.BoolDatum(true), "true"},
+		{types.DecimalType(9, 2), types.IntDatum(150), "1.50"},
+		{types.DateType(), types.IntDatum(19782), "2024-02-29"},
+		{types.DoubleType(), types.FloatDatum(1e10), "1.0E10"},
+		{types.FloatType(), types.FloatDatum(0.5), "0.5"},
+		{types.TimestampType(3), types.IntDatum(1_704_164_645_123_000), "2024-01-02 03:04:05.123"},
+	} {
+		cast, err := newCaster(types.StringType(), c.from)
+		require.NoError(t, err)
+		got, err := castDatum(cast, types.StringType(), c.from, c.in)
+		require.NoError(t, err)
+		require.Equal(t, c.want, string(got.B), c.from.String())
 	}
 }
 

@@ -22,6 +22,8 @@ type Changes struct {
 	Index *IndexChange
 	// Compact: the content stays the same.
 	Compact bool
+	// Overwrite: the statement replaces what is there, even if that is nothing.
+	Overwrite bool
 }
 
 // CommitInfo is what a snapshot says of itself.
@@ -355,7 +357,7 @@ func (b *commitBuilder) kind() CommitKind {
 	switch {
 	case b.ch.Compact:
 		return CommitCompact
-	case len(b.ch.Delete) > 0 || b.changesIndex():
+	case b.ch.Overwrite || len(b.ch.Delete) > 0 || b.changesIndex():
 		return CommitOverwrite
 	}
 	return CommitAppend

@@ -26,6 +26,28 @@ type ScanOptions struct {
 // table's types, except that NOT NULL may be missing or more. An error of fn ends
 // the scan and is returned as it is.
 func (t *Table) Scan(ctx context.Context, st *State, o ScanOptions, fn func(*types.Batch) error) error {
+	return t.scan(ctx, st, o, func(_ *manifest.Entry, _ int64, _ []uint32, b *types.Batch) error { return fn(b) })
+}
+
+// ScanRows is Scan for those who change rows: it hands over the data file that a
+// batch is of, and the position in it of each row. File and positions are valid
+// during the call.
+func (t *Table) ScanRows(ctx context.Context, st *State, o ScanOptions, fn func(e *manifest.Entry, positions []uint32, b *types.Batch) error) error {
+	var positions []uint32
+	return t.scan(ctx, st, o, func(e *manifest.Entry, start int64, sel []uint32, b *types.Batch) error {
+		positions = positions[:0]
+		for _, i := range sel {
+			positions = append(positions, uint32(start)+i)
+		}
+		return fn(e, positions, b)
+	})
+}
+
+// scanned takes rows of a file: those at start plus each of sel, which are the rows
+// of b.
+type scanned func(e *manifest.Entry, start int64, sel []uint32, b *types.Batch) error
+
+func (t *Table) scan(ctx context.Context, st *State, o ScanOptions, fn scanned) error {
 	s, err := newScanner(t, o)
 	if err != nil {
 		return err
@@ -198,7 +220,7 @@ func (s *scanner) selects(ctx context.Context, e *manifest.Entry) (bool, error) 
 }
 
 // file hands over the rows of a file that are wanted.
-func (s *scanner) file(ctx context.Context, e *manifest.Entry, deleted *roaring.Bitmap, fn func(*types.Batch) error) error {
+func (s *scanner) file(ctx context.Context, e *manifest.Entry, deleted *roaring.Bitmap, fn scanned) error {
 	var gone roaring.IntPeekable
 	if deleted != nil && !deleted.IsEmpty() {
 		gone = deleted.Iterator()
@@ -209,13 +231,13 @@ func (s *scanner) file(ctx context.Context, e *manifest.Entry, deleted *roaring.
 		case 0:
 			return nil
 		case b.Len():
-			return fn(&types.Batch{Cols: b.Cols[:s.wanted:s.wanted]})
+			return fn(e, start, s.sel, &types.Batch{Cols: b.Cols[:s.wanted:s.wanted]})
 		}
 		s.out.Reset()
 		for i, v := range s.out.Cols {
 			v.AppendGather(b.Cols[i], s.sel)
 		}
-		return fn(s.out)
+		return fn(e, start, s.sel, s.out)
 	})
 }
 

@@ -135,7 +135,7 @@ func NewStatsEvolution(current, file *Schema) *StatsEvolution {
 // because its trailing blanks are none of the value (Condition.mayMatch).
 func newBoundCast(to, from types.Type) boundCast {
 	c, err := newCaster(to, from)
-	b := boundCast{to: to, cast: c, known: err == nil && boundable(to), bounds: true}
+	b := boundCast{to: to, cast: c, known: err == nil && boundable(to) && to.IsText() == from.IsText(), bounds: true}
 	switch {
 	case to.Kind == types.Char:
 		b.cast = nil

@@ -1,0 +1,335 @@
+package sql
+
+import (
+	"context"
+	"strings"
+
+	"applier/merger/expr"
+	"applier/merger/query"
+	"applier/merger/sqlparse"
+	"applier/storage/paimon"
+	"applier/storage/paimon/manifest"
+	"applier/storage/types"
+)
+
+// merging is a compiled MERGE. Rows have the target's columns, then the source's.
+type merging struct {
+	tg      *target
+	e       *editor
+	n       *sqlparse.Merge
+	join    *join
+	clauses [3][]*clause // by family
+	row     expr.Row
+}
+
+// clause is a WHEN clause.
+type clause struct {
+	cond   *expr.Expr // nil: always
+	action sqlparse.MergeAction
+	set    []assignment
+	// insert are the values of the columns; nil for those that get none.
+	insert []*assignment
+	pos    sqlparse.Pos
+}
+
+func (r *run) merge(ctx context.Context, n *sqlparse.Merge, tg *target, e *editor) error {
+	e.op = paimon.OperationMerge
+	if n.SchemaEvolution {
+		return fail(n.Pos, sqlparse.ClassUnsupported, "MERGE WITH SCHEMA EVOLUTION is not supported: add the columns with ALTER TABLE first")
+	}
+	m := &merging{tg: tg, e: e, n: n}
+	if err := r.compileMerge(ctx, m); err != nil {
+		return err
+	}
+	m.row = make(expr.Row, len(tg.read)+m.join.width)
+	if err := tg.scan(ctx, nil, func(entry *manifest.Entry, pos uint32, row expr.Row) error {
+		return m.targetRow(ctx, entry, pos, row)
+	}); err != nil {
+		return err
+	}
+	return m.inserts(ctx)
+}
+
+func (r *run) compileMerge(ctx context.Context, m *merging) error {
+	source, err := r.mergeSource(ctx, m.n, len(m.tg.read))
+	if err != nil {
+		return err
+	}
+	target := m.tg.scope(r)
+	from := &expr.Scope{Columns: source.cols, Env: r.env}
+	both := &expr.Scope{Columns: append(append([]expr.Column(nil), target.Columns...), from.Columns...), Env: r.env}
+	if m.join, err = newJoin(m.n.On, target, from, both, source); err != nil {
+		return err
+	}
+	for i := range m.n.Clauses {
+		c := &m.n.Clauses[i]
+		scope := both
+		switch c.Family {
+		case sqlparse.NotMatched:
+			scope = from
+		case sqlparse.NotMatchedBySource:
+			scope = target
+		}
+		out, err := m.clause(c, scope, from)
+		if err != nil {
+			return err
+		}
+		m.clauses[c.Family] = append(m.clauses[c.Family], out)
+	}
+	return nil
+}
+
+// mergeRows are the rows of a MERGE's source, read once.
+type mergeRows struct {
+	cols []expr.Column
+	rows []expr.Row
+}
+
+func (r *run) mergeSource(ctx context.Context, n *sqlparse.Merge, slot int) (*mergeRows, error) {
+	star := sqlparse.SelectItem{Pos: n.Source.Position(), X: &sqlparse.Star{Pos: n.Source.Position()}}
+	q := &sqlparse.Query{Pos: n.Source.Position(), With: n.With, Body: &sqlparse.Select{
+		Pos: n.Source.Position(), Items: []sqlparse.SelectItem{star}, From: n.Source,
+	}}
+	p, err := query.Compile(ctx, q, r, r.env)
+	if err != nil {
+		return nil, err
+	}
+	out := &mergeRows{}
+	name := r.sourceName(n.Source)
+	for i, c := range p.Columns() {
+		out.cols = append(out.cols, expr.Column{Qualifier: name, Name: c.Name, Type: c.Type, Slot: slot + i})
+	}
+	r.progress("reading the source")
+	out.rows, err = p.Rows(ctx)
+	return out, err
+}
+
+// sourceName is what may qualify the source's columns.
+func (r *run) sourceName(s sqlparse.Relation) []string {
+	var alias *sqlparse.Alias
+	var name []string
+	switch s := s.(type) {
+	case *sqlparse.TableRef:
+		alias, name = s.Alias, s.Table.Strings()
+		if len(name) == 1 && r.views[strings.ToLower(name[0])] == nil {
+			name = []string{r.o.Name, r.database, name[0]}
+		} else if len(name) == 2 {
+			name = append([]string{r.o.Name}, name...)
+		}
+	case *sqlparse.QueryRef:
+		alias = s.Alias
+	case *sqlparse.ValuesRef:
+		alias = s.Alias
+	}
+	if alias != nil && alias.Name != "" {
+		return []string{alias.Name}
+	}
+	return name
+}
+
+func (m *merging) clause(c *sqlparse.MergeClause, scope, source *expr.Scope) (*clause, error) {
+	out := &clause{action: c.Action, pos: c.Pos}
+	var err error
+	if c.Cond != nil {
+		if out.cond, err = expr.CompileBool(c.Cond, scope); err != nil {
+			return nil, err
+		}
+	}
+	switch c.Action {
+	case sqlparse.MergeUpdate:
+		if out.set, err = m.tg.assignments(c.Set, scope); err == nil {
+			err = checkConstants(out.set)
+		}
+	case sqlparse.MergeUpdateStar, sqlparse.MergeInsertStar:
+		for i, f := range m.tg.fields {
+			ref := &sqlparse.ColumnRef{Name: sqlparse.Name{Parts: []sqlparse.Ident{{Pos: c.Pos, Name: f.Name}}}}
+			a := assignment{col: i, leaf: f.Type, pos: c.Pos}
+			if err := m.tg.value(&a, ref, source); err != nil {
+				if p := Describe(err); p.Class == ClassNoColumn || p.Class == "UNRESOLVED_COLUMN.WITHOUT_SUGGESTION" {
+					return nil, fail(c.Pos, p.Class, "the source has no column %s, which * needs: name the columns instead", f.Name)
+				}
+				return nil, err
+			}
+			out.set = append(out.set, a)
+		}
+	case sqlparse.MergeInsert:
+		err = m.insertValues(c, out, scope)
+	}
+	if out.action == sqlparse.MergeInsertStar {
+		out.insert = make([]*assignment, len(m.tg.fields))
+		for i := range out.set {
+			out.insert[out.set[i].col] = &out.set[i]
+		}
+	}
+	return out, err
+}
+
+// checkConstants refuses a constant that can never be stored, as Spark does in MERGE,
+// whether a row asks for it or not. UPDATE finds out when it has a row.
+func checkConstants(list []assignment) error {
+	for i := range list {
+		if a := &list[i]; a.constant {
+			if _, err := a.x.Eval(nil); err != nil && Describe(err).Class != expr.ClassNotNull {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (m *merging) insertValues(c *sqlparse.MergeClause, out *clause, scope *expr.Scope) error {
+	out.insert = make([]*assignment, len(m.tg.fields))
+	for i, name := range c.Columns {
+		col, fields, err := m.tg.resolve(name)
+		switch {
+		case err != nil:
+			return err
+		case len(fields) > 0:
+			return fail(name.Position(), sqlparse.ClassUnsupported, "INSERT takes columns, not fields of structs: %s", name)
+		case out.insert[col] != nil:
+			return fail(name.Position(), ClassAssignedTwice, "column %s is given twice", name)
+		}
+		a := &assignment{col: col, leaf: m.tg.fields[col].Type, pos: name.Position()}
+		if err := m.tg.value(a, c.Values[i], scope); err != nil {
+			return err
+		}
+		out.insert[col] = a
+	}
+	return nil
+}
+
+// targetRow joins a target row with the source and does what the clauses say.
+func (m *merging) targetRow(ctx context.Context, entry *manifest.Entry, pos uint32, row expr.Row) error {
+	copy(m.row, row)
+	matches, err := m.join.matches(m.row)
+	if err != nil {
+		return err
+	}
+	family := sqlparse.Matched
+	switch {
+	case len(matches) == 0:
+		family = sqlparse.NotMatchedBySource
+		m.join.clear(m.row)
+	case len(matches) > 1 && len(m.clauses[sqlparse.Matched]) > 0:
+		return m.ambiguous(row, matches)
+	default:
+		m.join.set(m.row, matches[0])
+	}
+	if len(m.clauses[family]) == 0 {
+		return nil
+	}
+	if !m.tg.t.Options().DeletionVectors {
+		// Spark writes such a file again whether a clause applies or not, and makes a
+		// snapshot of it: snapshots are numbered alike here.
+		m.e.touch(entry)
+	}
+	c, err := m.choose(family)
+	if c == nil || err != nil {
+		return err
+	}
+	if c.action == sqlparse.MergeDelete {
+		m.e.delete(entry, pos)
+		return nil
+	}
+	next, err := m.tg.apply(c.set, row, m.row)
+	if err != nil {
+		return err
+	}
+	return m.e.update(ctx, entry, pos, row, next)
+}
+
+// choose returns the first clause of a family whose condition is TRUE.
+func (m *merging) choose(f sqlparse.MergeFamily) (*clause, error) {
+	for _, c := range m.clauses[f] {
+		if c.cond == nil {
+			return c, nil
+		}
+		if hit, err := c.cond.Test(m.row); hit || err != nil {
+			return c, err
+		}
+	}
+	return nil, nil
+}
+
+// inserts goes through the source rows without partner.
+func (m *merging) inserts(ctx context.Context) error {
+	if len(m.clauses[sqlparse.NotMatched]) == 0 {
+		return nil
+	}
+	for i := range m.join.rows {
+		if m.join.matched[i] {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		m.join.set(m.row, i)
+		c, err := m.choose(sqlparse.NotMatched)
+		if err != nil {
+			return err
+		}
+		if c == nil {
+			continue
+		}
+		out, err := m.newRow(c)
+		if err != nil {
+			return err
+		}
+		if err := m.e.insert(ctx, out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *merging) newRow(c *clause) ([]types.Datum, error) {
+	out := make([]types.Datum, len(m.tg.fields))
+	for col, a := range c.insert {
+		var err error
+		switch {
+		case a == nil:
+			out[col], err = m.tg.omitted(col, c.pos)
+		case a.x == nil:
+			out[col] = a.def
+		default:
+			if out[col], err = a.x.Eval(m.row); err == nil {
+				out[col] = m.tg.defaulted(col, out[col])
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// ambiguous is the error about a target row with more than one partner. It is judged
+// on ON alone, as Paimon does, whatever the clauses' conditions say.
+func (m *merging) ambiguous(row expr.Row, matches []int) error {
+	key := m.join.keyText(m.row)
+	if key == "" {
+		key = rowText(m.tg.cols, row, 0)
+	}
+	shift := len(m.tg.read)
+	return &expr.Error{Pos: m.n.On.Position(), Class: ClassAmbiguous, Message: "the target row with " + key +
+		" is matched by more than one source row: " + rowText(m.join.cols, m.join.rows[matches[0]], shift) + " and " +
+		rowText(m.join.cols, m.join.rows[matches[1]], shift) + "; leave one source row for each key before the merge"}
+}
+
+// rowText shows a row to people; shift is the slot of its first column.
+func rowText(cols []expr.Column, row expr.Row, shift int) string {
+	var parts []string
+	for _, c := range cols {
+		if !c.Hidden {
+			parts = append(parts, c.Name+"="+valueText(c.Type, row[c.Slot-shift]))
+		}
+	}
+	return "(" + strings.Join(parts, ", ") + ")"
+}
+
+func valueText(t expr.Type, d types.Datum) string {
+	if d.Null {
+		return "NULL"
+	}
+	return expr.Text(t, d, nil)
+}
