@@ -43,8 +43,8 @@ import (
 //
 //	I15 a halt has a code, facts, a command, and a cause
 //
-// Elsewhere as well: I1–I10 by `applier verify` on tables on disk; I12 and I13 by
-// the commit recorder of itest; I14 by the soak run; I15 for the manual by tidy.
+// Elsewhere as well: I1–I10 by `applier verify` on tables on disk; I15 for the
+// manual by tidy.
 // Beside them: "durable" (what was acknowledged survives a power cut), "liveness"
 // (everything is applied once the faults end), and what single rules promise:
 // "pause", "revoke", "carry", "read-back", "table", "partial", "operator" (a

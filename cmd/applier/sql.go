@@ -35,7 +35,7 @@ it is a prompt, or runs what comes on standard input.
 	}
 	flags := addWarehouseFlags(c)
 	text := c.Flags().StringP("execute", "e", "", "statements to run, parted by semicolons")
-	file := c.Flags().StringP("file", "f", "", "file with statements to run")
+	file := c.Flags().StringP("file", "f", "", "file with statements to run; - is standard input")
 	format := c.Flags().String("format", "table", "table, json or csv")
 	goOn := c.Flags().Bool("continue-on-error", false, "go on after a statement that failed")
 	database := c.Flags().String("database", catalog.DefaultDatabase, "current database at the beginning")
@@ -59,13 +59,13 @@ it is a prompt, or runs what comes on standard input.
 			return usageError("give one of -e and -f")
 		case *text != "":
 			return r.script(c.Context(), *text)
-		case *file != "":
+		case *file != "" && *file != "-":
 			b, err := os.ReadFile(*file)
 			if err != nil {
 				return usageError("-f: %v", err)
 			}
 			return r.script(c.Context(), string(b))
-		case term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stdout.Fd())):
+		case *file == "" && term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stdout.Fd())):
 			return r.prompt(context.WithoutCancel(c.Context()))
 		}
 		b, err := io.ReadAll(c.InOrStdin())
