@@ -64,3 +64,25 @@ func TestAppendOrdered_NestedTypesHaveNoOrder(t *testing.T) {
 	b.AppendDatums([]Datum{{L: []Datum{IntDatum(1)}}})
 	require.Empty(t, AppendOrdered(nil, b.Cols[0], 0))
 }
+
+// CHAR is compared as if filled up with blanks, so what is below a blank makes a
+// longer text the smaller one.
+func TestAppendOrdered_CharsAreFilledWithBlanks(t *testing.T) {
+	ascending := [][]string{{"\x00a"}, {"\x1f"}, {"", " ", "  "}, {" \x21"}, {"!"}, {"a\x00b"}, {"a", "a "}, {"a !"}, {"a!"}}
+	b := NewBatch([]Field{{Type: CharType(3)}})
+	var ranks []int
+	for rank, texts := range ascending {
+		for _, text := range texts {
+			b.AppendDatums([]Datum{StringDatum(text)})
+			ranks = append(ranks, rank)
+		}
+	}
+	c := b.Cols[0]
+	for i := range ranks {
+		for j := range ranks {
+			want := cmp.Compare(ranks[i], ranks[j])
+			require.Equal(t, want, CompareCells(c, i, c, j), "%q, %q", c.Bytes(i), c.Bytes(j))
+			require.Equal(t, want, bytes.Compare(AppendOrdered(nil, c, i), AppendOrdered(nil, c, j)), "%q, %q", c.Bytes(i), c.Bytes(j))
+		}
+	}
+}
