@@ -178,7 +178,7 @@ func crashCycle(t *testing.T, r *rig, rnd *rand.Rand, failpoints string) (kills 
 		code, err := p.Wait(ctx)
 		require.NoError(t, err, failpoints)
 		require.Equal(t, -1, code, "%s:\n%s", failpoints, p.Output.Tail(20))
-		require.Contains(t, p.Output.String(), ": kill")
+		harness.MustSay(t, p, ": kill")
 		return 1
 	}
 	killBlind(t, p, rnd)

@@ -94,7 +94,7 @@ func TestFault_B4(t *testing.T) {
 	f.produce(50)
 	f.healed(p)
 	once.Stop()
-	require.Contains(t, p.Output.String(), "input/output error")
+	harness.MustSay(t, p, "input/output error")
 	always := harness.Inject(t, p, "-e", "inject=fsync:error=EIO")
 	before := len(snapshotIDs(f.ref()))
 	f.produce(50)
@@ -113,7 +113,7 @@ func TestFault_B5(t *testing.T) {
 	f.healed(p)
 	f.exact(p)
 	for _, folder := range []string{"bucket-0", "manifest"} {
-		require.Contains(t, p.Output.String(), "failpoint objstore/put_all/half/"+folder+": error")
+		harness.MustSay(t, p, "failpoint objstore/put_all/half/"+folder+": error")
 	}
 	f.produce(50)
 	p = f.armed("objstore/put_all/half/bucket-0=error")
@@ -277,8 +277,8 @@ func TestFault_B13(t *testing.T) {
 	code, err := p.Wait(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 1, code, p.Output.Tail(5))
-	require.Contains(t, p.Output.String(), "a step of a commit is stuck")
-	require.Contains(t, p.Output.String(), "os.(*File).Sync", "the dump names the call")
+	harness.MustSay(t, p, "a step of a commit is stuck")
+	harness.MustSay(t, p, "os.(*File).Sync", "the dump names the call")
 	f.again()
 }
 
@@ -342,7 +342,7 @@ func TestFault_B15(t *testing.T) {
 	harness.LimitFiles(t, p, 3) // all that are open stay open, nothing else opens
 	f.produce(50)
 	said(t, p, "code=D-FILES")
-	require.Contains(t, p.Output.String(), "too many open files")
+	harness.MustSay(t, p, "too many open files")
 	harness.LimitFiles(t, p, 1024)
 	f.healed(p)
 	f.exact(p)
@@ -383,7 +383,7 @@ func TestFault_B17(t *testing.T) {
 	f.produce(100)
 	p := f.armed("objstore/publish/linked=error@3") // beyond the start's probe
 	f.waitApplied(p)
-	require.Contains(t, p.Output.String(), "what=unknown_won")
+	harness.MustSay(t, p, "what=unknown_won")
 	f.exact(p)
 }
 

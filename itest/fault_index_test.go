@@ -51,7 +51,7 @@ func TestFault_H1(t *testing.T) {
 	f.produceLong(700, 1500)
 	p = f.start()
 	f.waitApplied(p)
-	require.Contains(t, p.Output.String(), "key index built")
+	harness.MustSay(t, p, "key index built")
 	f.waitMetric("applier_index_rebuild_progress", func(v float64) bool { return v == 1 })
 	require.NotEmpty(t, f.filesIn("consumer"), "the record is pinned meanwhile")
 	f.exact(p)
@@ -105,7 +105,8 @@ func TestFault_H5(t *testing.T) {
 	f.exact(p)
 }
 
-// H6: the files in the state folder are those of another table.
+// H6: the index files in the state folder are those of another table. (A marker of
+// another table halts the pipeline, see G14.)
 func TestFault_H6(t *testing.T) {
 	other := longKeys(t)
 	other.produceLong(0, 1500)
@@ -116,7 +117,6 @@ func TestFault_H6(t *testing.T) {
 	f.kafka.CreateTopic(t, harness.Topic{Name: f.topic, Partitions: 2})
 	require.NoError(t, os.CopyFS(f.State, os.DirFS(other.State)))
 	require.NoError(t, os.Rename(filepath.Join(f.State, other.pipes[0].ID), filepath.Join(f.State, f.pipes[0].ID)))
-	require.NoError(t, os.Rename(filepath.Join(f.State, other.pipes[0].ID+".marker"), filepath.Join(f.State, f.pipes[0].ID+".marker")))
 	f.produceLong(700, 1500)
 	q := f.start()
 	f.waitApplied(q)

@@ -265,7 +265,7 @@ func TestFault_A15(t *testing.T) {
 				return false, nil
 			})
 			require.Contains(t, dead.Halt.Message, "failpoint "+point)
-			require.Contains(t, p.Output.String(), "goroutine ")
+			harness.MustSay(t, p, "goroutine ")
 			f.produce(50)
 			f.waitStatus(p, alive.Name, "the other pipeline goes on", func(s pipelineStatus) bool { return s.Rows.Commits > alive.Rows.Commits && s.LagRecords == 0 })
 			require.Equal(t, 1, strings.Count(p.Output.String(), point+": panic"), "it was not tried again")
@@ -287,12 +287,12 @@ func TestFault_A16(t *testing.T) {
 	f.produce(50)
 	p := f.armed("commit/still=sleep:10m@1")
 	said(t, p, "a step of a commit is stuck")
-	require.Contains(t, p.Output.String(), "goroutine ")
+	harness.MustSay(t, p, "goroutine ")
 	f.waitMetric("applier_step_age_seconds", func(v float64) bool { return v > 1 })
 	code, err := p.Wait(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 1, code)
-	require.Contains(t, p.Output.String(), "step=still")
+	harness.MustSay(t, p, "step=still")
 	f.again()
 }
 
@@ -319,7 +319,7 @@ func TestFault_A17(t *testing.T) {
 	require.NotZero(t, kills)
 	p = f.start()
 	f.waitApplied(p)
-	require.Contains(t, p.Output.String(), "batch_bytes=16777216", "half of 32 MiB")
+	harness.MustSay(t, p, "batch_bytes=16777216", "half of 32 MiB")
 	f.exact(p)
 }
 

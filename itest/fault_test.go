@@ -112,7 +112,7 @@ func killed(t *testing.T, p *harness.Process) {
 	code, err := p.Wait(ctx)
 	require.NoError(t, err)
 	require.Equal(t, -1, code, p.Output.Tail(20))
-	require.Contains(t, p.Output.String(), ": kill")
+	harness.MustSay(t, p, ": kill")
 }
 
 // said waits for a text in the daemon's output.

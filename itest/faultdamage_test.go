@@ -284,7 +284,7 @@ func TestFault_G23_AVectorOfAFileThereIsNotIsKeptAndNotBuiltOn(t *testing.T) {
 		require.Contains(t, refs, leftover, "not ours to remove")
 		if i == 0 { // also for an index that is built anew
 			harness.MustStop(t, p)
-			require.Contains(t, p.Output.String(), "data-gone-0.parquet")
+			harness.MustSay(t, p, "data-gone-0.parquet")
 			p = r.start()
 		}
 	}

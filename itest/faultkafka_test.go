@@ -167,7 +167,7 @@ func TestFault_E12_PartitionsThatAreAdded(t *testing.T) {
 	p = j.r.start()
 	j.r.waitApplied(p)
 	harness.MustStop(t, p)
-	require.Contains(t, p.Output.String(), "new partitions wait until the old ones are read up to here")
+	harness.MustSay(t, p, "new partitions wait until the old ones are read up to here")
 	j.holds()
 }
 

@@ -153,8 +153,8 @@ func zombie(t *testing.T, a, b *rig, step string, takeover bool) {
 	harness.SameRows(t.Context(), t, want, a.ref(), harness.Query{}, readers(t)...)
 	switch {
 	case !takeover:
-		require.Contains(t, pb.Output.String(), "what=fenced", "the owner's batch was applied by the zombie")
+		harness.MustSay(t, pb, "what=fenced", "the owner's batch was applied by the zombie")
 	case step != "commit/plan=stop@2": // there the group may tell the zombie before it looks
-		require.Contains(t, pa.Output.String(), "what=lost_race", "the zombie's slot was taken")
+		harness.MustSay(t, pa, "what=lost_race", "the zombie's slot was taken")
 	}
 }

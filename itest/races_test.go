@@ -121,10 +121,10 @@ func raceOnce(t *testing.T, step string, f foreign, options map[string]string) {
 	ids := snapshotIDs(r.ref())
 	require.Len(t, ids, len(before)+2, "one of theirs and one of ours")
 	if step == "commit/publish" {
-		require.Contains(t, p.Output.String(), "what=lost_race")
+		harness.MustSay(t, p, "what=lost_race")
 	}
 	if step == "commit/still" {
-		require.Contains(t, p.Output.String(), "what=still_moved")
+		harness.MustSay(t, p, "what=still_moved")
 	}
 	// Another batch on the same rows: the index followed everything.
 	again := put(r.pipes[0].Topic, 0, row(1, "again"))
@@ -157,7 +157,7 @@ func TestFault_G2_AnInsertPreparedBeforeOursDoublesItsKeyAndIsReported(t *testin
 	})
 	require.Len(t, m.rows[m.keyOf(map[string]string{"id": "12"})], 2)
 	r.metricIs(1, "applier_foreign_duplicate_keys_total")
-	require.Contains(t, p.Output.String(), "another writer inserted keys that the table already had")
+	harness.MustSay(t, p, "another writer inserted keys that the table already had")
 	harness.MustStop(t, p)
 	// A delete of the doubled key removes both.
 	r.kafka.Produce(t, del(r.pipes[0].Topic, 0, `{"id":12}`))

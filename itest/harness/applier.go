@@ -106,6 +106,17 @@ func ApplierOutput(ctx context.Context, t testing.TB, args ...string) (code int,
 // stopTimeout is how long a daemon may take to drain in tests.
 const stopTimeout = time.Minute
 
+// MustSay fails unless the child has printed the text or does within seconds: the
+// log is written behind what it tells. meaning says what its absence would mean.
+func MustSay(t testing.TB, p *Process, text string, meaning ...any) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := p.WaitOutput(ctx, text); err != nil {
+		t.Fatal(append([]any{err}, meaning...)...)
+	}
+}
+
 // MustStop ends a process with SIGTERM and fails the test unless it exits with
 // code 0.
 func MustStop(t testing.TB, p *Process) {
