@@ -274,7 +274,11 @@ func (b *bubble) story() string {
 		}
 	}
 	for i, m := range b.members {
-		fmt.Fprintf(&out, "--- member %d\n%s", i, m.log)
+		how := "is over"
+		if st, ok := m.status(); !m.over {
+			how = fmt.Sprintf("lives: %v %+v", ok, st)
+		}
+		fmt.Fprintf(&out, "--- member %d %s\n%s", i, how, m.log)
 	}
 	return out.String()
 }

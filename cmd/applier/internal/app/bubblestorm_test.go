@@ -317,10 +317,12 @@ func (s *storm) heal() {
 
 // exorcise puts everybody out of a group that waits for members that crashed
 // while they joined: kfake sets the deadline of a rebalance anew with every join,
-// so members that try again keep it from ever passing. Apache Kafka does not.
+// so members that try again keep it from ever passing. Apache Kafka does not. Nor
+// does it keep members whose session has ended, as kfake was seen to do; a group with
+// more members than live, minutes after the others died, is one of these.
 func (s *storm) exorcise() {
 	g := s.b.brokers.GroupInfo("applier.p")
-	if g == nil || g.State != "PreparingRebalance" {
+	if g == nil || g.State != "PreparingRebalance" && len(g.Members) <= s.alive() {
 		return
 	}
 	cl := s.b.client()
