@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -57,7 +58,8 @@ func stormOf(t *testing.T, seed uint64, met map[string]int) {
 	}
 	inBubble(t, more, func(b *bubble) {
 		b.want.all = all
-		s := &storm{b: b, rng: rng, partitions: 2, met: met}
+		s := &storm{b: b, rng: rng, partitions: 2, met: met, heard: map[string]time.Time{}}
+		s.listen()
 		b.join()
 		for range 30 + rng.IntN(30) {
 			s.step()
@@ -82,6 +84,8 @@ type storm struct {
 	removed    []int32 // brokers
 	hogs       []*batcher.Account
 	met        map[string]int
+	mu         sync.Mutex
+	heard      map[string]time.Time // the last heartbeat of each member of the group
 }
 
 func (s *storm) step() {
@@ -315,28 +319,55 @@ func (s *storm) heal() {
 	s.exorcise()
 }
 
-// exorcise puts everybody out of a group that waits for members that crashed
-// while they joined: kfake sets the deadline of a rebalance anew with every join,
-// so members that try again keep it from ever passing. Apache Kafka does not. Nor
-// does it keep members whose session has ended, as kfake was seen to do; a group with
-// more members than live, minutes after the others died, is one of these.
+// exorcise puts members out of the group whom Apache Kafka would have put out, and
+// kfake does not. Everybody, of a group that waits for members that crashed while
+// they joined: kfake sets the deadline of a rebalance anew with every join, so
+// members that try again keep it from ever passing. And who has sent no heartbeat
+// for far longer than a session lasts.
 func (s *storm) exorcise() {
 	g := s.b.brokers.GroupInfo("applier.p")
-	if g == nil || g.State != "PreparingRebalance" && len(g.Members) <= s.alive() {
+	if g == nil {
+		return
+	}
+	var ghosts []string
+	for _, m := range g.Members {
+		if g.State == "PreparingRebalance" || g.State == "Stable" && s.silent(m.MemberID) {
+			ghosts = append(ghosts, m.MemberID)
+		}
+	}
+	if len(ghosts) == 0 {
 		return
 	}
 	cl := s.b.client()
 	defer cl.Close()
 	req := kmsg.NewPtrLeaveGroupRequest()
 	req.Group = g.Group
-	for _, m := range g.Members {
+	for _, id := range ghosts {
 		gone := kmsg.NewLeaveGroupRequestMember()
-		gone.MemberID = m.MemberID
+		gone.MemberID = id
 		req.Members = append(req.Members, gone)
 	}
 	_, err := req.RequestWith(context.Background(), cl)
 	require.NoError(s.b.t, err)
 	s.met["exorcism"]++
+}
+
+// listen notes the heartbeats of members.
+func (s *storm) listen() {
+	s.b.brokers.ControlKey(int16(kmsg.Heartbeat), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		s.b.brokers.KeepControl()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.heard[req.(*kmsg.HeartbeatRequest).MemberID] = time.Now()
+		return nil, nil, false
+	})
+}
+
+// silent reports whether a member has sent no heartbeat for a minute.
+func (s *storm) silent(member string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Since(s.heard[member]) > time.Minute
 }
 
 // count notes what this schedule has met.
