@@ -105,6 +105,9 @@ func (a *Applier) intact(ctx context.Context, known SnapRef, w *walk) bool {
 	if known.ID == 0 || w.earliest > known.ID {
 		return true // never seen one, or it has expired in order
 	}
+	if w.latest != nil && w.latest.ref.ID == known.ID {
+		return w.latest.ref == known // read a moment ago, in this walk
+	}
 	l, err := a.chain.fresh(ctx, known.ID)
 	if errors.Is(err, objstore.ErrNotExist) {
 		return false
