@@ -105,8 +105,9 @@ func TestFault_H5(t *testing.T) {
 	f.exact(p)
 }
 
-// H6: the index files in the state folder are those of another table. (A marker of
-// another table halts the pipeline, see G14.)
+// H6: the files in the state folder are those of another table. Those of the index
+// are not used. A marker that says that this pipeline has committed to another table
+// halts it, as the table may have been created anew; a command says that it is meant.
 func TestFault_H6(t *testing.T) {
 	other := longKeys(t)
 	other.produceLong(0, 1500)
@@ -117,8 +118,14 @@ func TestFault_H6(t *testing.T) {
 	f.kafka.CreateTopic(t, harness.Topic{Name: f.topic, Partitions: 2})
 	require.NoError(t, os.CopyFS(f.State, os.DirFS(other.State)))
 	require.NoError(t, os.Rename(filepath.Join(f.State, other.pipes[0].ID), filepath.Join(f.State, f.pipes[0].ID)))
+	require.NoError(t, os.Rename(filepath.Join(f.State, other.pipes[0].ID+".marker"), filepath.Join(f.State, f.pipes[0].ID+".marker")))
 	f.produceLong(700, 1500)
 	q := f.start()
+	s := f.waitHalt(q, "T-REPLACED")
+	require.Contains(t, s.Halt.Remedy, "offsets set")
+	f.end(q)
+	require.NoError(t, os.Remove(filepath.Join(f.State, f.pipes[0].ID+".marker")))
+	q = f.start()
 	f.waitApplied(q)
 	f.exact(q)
 	other.exact(p)

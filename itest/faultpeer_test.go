@@ -333,23 +333,43 @@ func TestFault_G12_AFormatThatWeDoNotWriteHalts(t *testing.T) {
 	r.equals(m)
 }
 
-// TestFault_G12_WithoutVectorsItRewritesFilesAfterARestart: deletion vectors are
-// switched off before there are any.
-func TestFault_G12_WithoutVectorsItRewritesFilesAfterARestart(t *testing.T) {
-	java := harness.Java(t)
-	r, p, m := raceRig(t, "", "", vectorOptions)
-	r.waitApplied(p)
-	// Java asks for more than a slip of the hand.
-	for _, o := range [][2]string{{"deletion-vectors.modifiable", "true"}, {"deletion-vectors.enabled", "false"}} {
-		require.NoError(t, java.Alter(t.Context(), r.ref(), harness.Args{"op": "set_option", "key": o[0], "value": o[1]}))
+// TestFault_G12_VectorsThatAreSwitchedOff: without any, files are rewritten after a
+// restart; a table that has some is not written before they are on again.
+func TestFault_G12_VectorsThatAreSwitchedOff(t *testing.T) {
+	for _, some := range []bool{false, true} {
+		t.Run(fmt.Sprint("vectors=", some), func(t *testing.T) {
+			java := harness.Java(t)
+			r, p, m := raceRig(t, fmt.Sprint(some), "", vectorOptions)
+			change := func(v string) {
+				r.kafka.Produce(t, put(r.pipes[0].Topic, 0, row(1, v)))
+				m.upsert(row(1, v))
+			}
+			if some {
+				change("before")
+			}
+			r.waitApplied(p)
+			alter := func(key, value string) {
+				require.NoError(t, java.Alter(t.Context(), r.ref(), harness.Args{"op": "set_option", "key": key, "value": value}))
+			}
+			alter("deletion-vectors.modifiable", "true") // Java asks for more than a slip of the hand
+			alter("deletion-vectors.enabled", "false")
+			untouched := m.texts()
+			change("after")
+			r.waitHalt(p, "T-SCHEMA")
+			r.end(p)
+			if some {
+				p = r.start()
+				r.waitStatus(p, "p", "the error", func(s pipelineStatus) bool {
+					return strings.Contains(s.LastError, "deletion-vectors.enabled was set to false when snapshot")
+				})
+				r.end(p)
+				alter("deletion-vectors.enabled", "true")
+			}
+			harness.SameRows(t.Context(), t, untouched, r.ref(), harness.Query{}, java)
+			r.once()
+			r.equals(m)
+		})
 	}
-	r.kafka.Produce(t, put(r.pipes[0].Topic, 0, row(1, "after")))
-	r.waitHalt(p, "T-SCHEMA")
-	r.end(p)
-	harness.SameRows(t.Context(), t, m.texts(), r.ref(), harness.Query{}, java)
-	m.upsert(row(1, "after"))
-	r.once()
-	r.equals(m)
 }
 
 // TestFault_G13_ADroppedTableStaysDropped, wherever a commit was when it went.
