@@ -34,13 +34,23 @@ func CompileBool(e sqlparse.Expr, scope *Scope) (*Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	if x.node.typ.Kind != Boolean {
-		return nil, &Error{
-			Pos: e.Position(), Class: "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN", Analysis: true,
-			Message: "a condition must be BOOLEAN, not " + x.node.typ.sql(),
-		}
+	return x, boolean(x, e, "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN", "a condition")
+}
+
+// CompileJoin compiles the condition of a join or of MERGE, which must be BOOLEAN.
+func CompileJoin(e sqlparse.Expr, scope *Scope) (*Expr, error) {
+	x, err := Compile(e, scope)
+	if err != nil {
+		return nil, err
 	}
-	return x, nil
+	return x, boolean(x, e, "JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE", "the condition of a join")
+}
+
+func boolean(x *Expr, e sqlparse.Expr, class, what string) error {
+	if x.node.typ.Kind == Boolean {
+		return nil
+	}
+	return &Error{Pos: e.Position(), Class: class, Analysis: true, Message: what + " must be BOOLEAN, not " + x.node.typ.sql()}
 }
 
 // Type returns the type of the expression's values.

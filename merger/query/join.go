@@ -82,10 +82,7 @@ func (b *builder) joinCondition(p *Plan, j *sqlparse.Join, l, out *relation, aro
 	if len(using) > 0 {
 		scope.Columns = sided(out.cols, len(l.cols))
 	}
-	x, err := expr.CompileBool(cond, scope)
-	if classOf(err) == "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN" {
-		return nil, nil, fail(cond.Position(), "JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE", "the condition of a join must be BOOLEAN")
-	}
+	x, err := expr.CompileJoin(cond, scope)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -81,6 +81,10 @@ func (r *run) edit(edit *paimon.SchemaEdit, s *paimon.Schema, action sqlparse.Al
 	case *sqlparse.DropColumns:
 		return dropColumns(edit, s, a)
 	case *sqlparse.RenameColumn:
+		to := sqlparse.Name{Parts: append(slices.Clone(a.Path.Parts[:len(a.Path.Parts)-1]), a.To)}
+		if fieldOf(s, to) && !sameName(a.To.Name, a.Path.Last()) {
+			return fail(a.To.Pos, ClassFieldExists, "column %s exists already", to)
+		}
 		return edit.RenameColumn(a.Path.Strings(), a.To.Name)
 	case *sqlparse.AlterColumns:
 		for i := range a.Changes {
@@ -132,7 +136,7 @@ func (r *run) addColumns(edit *paimon.SchemaEdit, s *paimon.Schema, a *sqlparse.
 		}
 		if err := edit.AddColumn(d.Path.Strings(), f, place(d.Where)); err != nil {
 			if fieldOf(s, d.Path) {
-				return fail(d.Pos, "FIELD_ALREADY_EXISTS", "column %s exists already", d.Path)
+				return fail(d.Pos, ClassFieldExists, "column %s exists already", d.Path)
 			}
 			return err
 		}

@@ -153,7 +153,6 @@ const (
 	keptRowID      difference = "row ids survive MERGE with deletion vectors"
 	provenConstant difference = "a constant that only an optimizer finds is cast when a row needs it"
 	earlyCast      difference = "a cast that no value can pass is refused even if no row needs it"
-	provenDelete   difference = "DELETE with a condition that only an optimizer proves is no TRUNCATE"
 )
 
 // standing are the differences that a whole statement shows by its text; from there on
@@ -305,8 +304,6 @@ func (j *judge) justified(st *step, res *Result, err error) difference {
 		if slices.Equal(got, want) {
 			return rowIDOrder
 		}
-	case strings.HasPrefix(st.SQL, "DELETE") && len(st.Commits) > 0 && st.Commits[0].Operation == "TRUNCATE" && st.Commits[0].Total == 0:
-		return provenDelete
 	}
 	return ""
 }
@@ -349,11 +346,28 @@ func (j *judge) compare(st *step, res *Result, err error) string {
 	case err == nil && st.Error != "":
 		return "accepted, Spark: " + st.Error
 	case err != nil:
-		return ""
+		return compareClass(st, err)
 	case st.Columns != nil:
 		return j.compareRows(st, res)
 	}
 	return j.compareSnapshot(st, res)
+}
+
+// nameless are the classes that say nothing: of Java, or of Spark's errors without a name.
+var nameless = regexp.MustCompile(`Exception$|^_LEGACY_ERROR_`)
+
+// ourClasses are ours where Spark's name is about something else.
+var ourClasses = map[string]string{
+	"UNSUPPORTED_EXPR_FOR_OPERATOR": "MISSING_GROUP_BY", // an aggregate in the assignments of UPDATE
+}
+
+// compareClass compares the classes of errors, where Spark has a name for it.
+func compareClass(st *step, err error) string {
+	class := Describe(err).Class
+	if class == st.Class || ourClasses[class] == st.Class || nameless.MatchString(st.Class) {
+		return ""
+	}
+	return fmt.Sprintf("%s: %v\n  Spark %s: %s", class, err, st.Class, st.Error)
 }
 
 func (j *judge) compareRows(st *step, res *Result) string {
@@ -427,5 +441,15 @@ func TestExecute_AgreesWithEveryRecordedStatement(t *testing.T) {
 	for d, n := range differ {
 		t.Logf("%4d %s", n, d)
 	}
-	require.Greater(t, agree, 1000)
+	if other := os.Getenv("APPLIER_RECORDED_STATEMENTS"); other != "" {
+		return
+	}
+	// The reasons above are wide, so their numbers are held: something new that one of
+	// them would excuse shows.
+	require.Equal(t, map[difference]int{
+		engineBug: 41, defaultTaken: 29, rowIDOrder: 12, defaultValue: 9, prunedTarget: 5, carriedDefault: 4, fannedOut: 3, defaultFilled: 2,
+		keptRowID: 1, earlyCast: 1, provenConstant: 1,
+	}, differ)
+	require.Equal(t, 4638, agree)
+	require.Equal(t, 235, skipped)
 }

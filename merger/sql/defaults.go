@@ -85,8 +85,11 @@ func sameValue(t types.Type, a, b types.Datum) bool {
 }
 
 func defaultProblem(e sqlparse.Expr, f types.Field, err error) error {
-	p := Describe(err)
-	return fail(e.Position(), ClassDefault, "column %s of type %s cannot have the default %s: %s", f.Name, f.Type.Nullable(), sqlparse.Format(e), p.Message)
+	p, class := Describe(err), ClassDefault
+	if strings.HasPrefix(p.Class, "DATATYPE_MISMATCH") || strings.HasPrefix(p.Class, "INCOMPATIBLE_DATA_FOR_TABLE") || strings.HasPrefix(p.Class, "CAST_") {
+		class += ".DATA_TYPE"
+	}
+	return fail(e.Position(), class, "column %s of type %s cannot have the default %s: %s", f.Name, f.Type.Nullable(), sqlparse.Format(e), p.Message)
 }
 
 // dynamic are the functions whose value is that of the time of each statement.

@@ -19,6 +19,7 @@ const (
 	ClassTableExists   = "TABLE_OR_VIEW_ALREADY_EXISTS"
 	ClassNoDatabase    = "SCHEMA_NOT_FOUND"
 	ClassColumnTwice   = "COLUMN_ALREADY_EXISTS"
+	ClassFieldExists   = "FIELD_ALREADY_EXISTS"
 	ClassNoColumn      = "UNRESOLVED_COLUMN.WITH_SUGGESTION"
 	ClassArity         = "INSERT_COLUMN_ARITY_MISMATCH"
 	ClassNoDefault     = "NO_DEFAULT_COLUMN_VALUE_AVAILABLE"

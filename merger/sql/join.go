@@ -39,7 +39,7 @@ func newJoin(on sqlparse.Expr, target, source, both *expr.Scope, rows *mergeRows
 		j.first = rows.cols[0].Slot
 	}
 	var err error
-	if j.on, err = expr.CompileBool(on, both); err != nil {
+	if j.on, err = expr.CompileJoin(on, both); err != nil {
 		return nil, err
 	}
 	conjuncts := []sqlparse.Expr{on}
