@@ -24,7 +24,9 @@ import (
 const (
 	crashPartitions = 4
 	crashKeys       = 20_000
-	crashBatch      = 1_000
+	// crashBatches a cycle at least, so that a failpoint that waits for the fourth
+	// commit is met by the changes of its own cycle, whatever the ones before left.
+	crashBatches = 6
 )
 
 // crashPoints are where the daemon is made to kill itself: every step of a commit
@@ -116,7 +118,7 @@ func TestCrash_NothingIsLostOrDoubledWhenTheDaemonIsKilled(t *testing.T) {
 // given options, and compares what it has made of them with the model.
 func crashTable(t *testing.T, rnd *rand.Rand, seed uint64, changes int, plan []string, options string) *rig {
 	topic := newTopic(t, crashPartitions)
-	r := newRig(t, "", pipe{Topic: topic, More: fmt.Sprintf("create: { types: { id: BIGINT, v: BIGINT, s: STRING }, options: %s }\nbatch: { rows: %d, interval: 100ms, idle_flush: 20ms }", options, crashBatch)})
+	r := newRig(t, "", pipe{Topic: topic, More: fmt.Sprintf("create: { types: { id: BIGINT, v: BIGINT, s: STRING }, options: %s }\nbatch: { rows: %d, interval: 100ms, idle_flush: 20ms }", options, changes/len(plan)/crashBatches)})
 	r.session = "1s"
 	r.configure("")
 	m := &crashModel{load: crashLoad{seed}, now: map[int]int{}}
