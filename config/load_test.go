@@ -54,6 +54,7 @@ func TestLoad_MinimalFileHasTheDocumentedDefaults(t *testing.T) {
 		Target: config.Target{Table: "sales.orders"},
 		Key:    []string{"order_id"},
 		Apply:  config.ApplyMirror,
+		Schema: config.TableSchema{Evolve: config.EvolveStrict},
 		Policy: config.Policy{
 			Batch:   config.Batch{Interval: 10 * time.Second, Rows: 50_000, Bytes: 64 << 20, IdleFlush: 2 * time.Second},
 			OnError: config.OnErrorPause, Pin: true, MaxRecordBytes: 16 << 20,

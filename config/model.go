@@ -239,6 +239,8 @@ type Pipeline struct {
 	// counted. Under apply: mirror it needs remember_deletes, because a removed row
 	// leaves nothing to compare with.
 	OrderBy OrderBy `koanf:"order_by"`
+	// How the table's columns follow the schema that its records carry.
+	Schema TableSchema `koanf:"schema"`
 	// How columns of the target are filled besides the columns of the change.
 	Columns Columns `koanf:"columns"`
 	// Create the table if it does not exist. Its columns come from types, else
@@ -388,6 +390,28 @@ type Columns struct {
 	// block), kafka.topic, kafka.partition, kafka.offset, kafka.timestamp or
 	// header.NAME.
 	Add map[string]string `koanf:"add" check:"meta" keys:"column"`
+}
+
+// Evolve says how far a table follows the schema of its records.
+type Evolve string
+
+// The ways.
+const (
+	EvolveStrict      Evolve = "strict"
+	EvolveAdd         Evolve = "add"
+	EvolveAddAndWiden Evolve = "add_and_widen"
+)
+
+// TableSchema is how a table's schema changes while the pipeline runs.
+type TableSchema struct {
+	// What happens when a record's own schema (Kafka Connect's, beside the value) has
+	// more than the table. strict: nothing, columns that the table has not are named
+	// in the log once and not kept. add: the pipeline adds new columns, and new fields
+	// of nested ones; they are NULL in older rows. add_and_widen: it also makes types
+	// wider (INT to BIGINT, more digits of a DECIMAL, finer timestamps), but for merge
+	// key, order_by, partition and bucket columns and those that create.types names.
+	// Nothing is ever dropped, renamed or made narrower.
+	Evolve Evolve `koanf:"evolve" default:"strict" enum:"strict,add,add_and_widen"`
 }
 
 // Create is how a missing table is created.

@@ -73,6 +73,10 @@ type Owner interface {
 	// Halted: reading stopped with a problem; the batches before it were handed
 	// over. generation is the one it read under.
 	Halted(p Problem, generation uint64)
+	// Evolve: reading stopped before a record whose schema asks for a change of the
+	// table's; the batches before it were handed over. Where it is read again, a
+	// decoder for the changed table is needed.
+	Evolve(c *decode.SchemaChange, at change.Partition, offset int64, generation uint64)
 }
 
 // Metrics are hooks; any may be nil.

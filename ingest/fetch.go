@@ -164,12 +164,31 @@ func (c *Consumer) count(res decode.Result) {
 	}
 	if res.Note != "" && !c.notes[res.Note] && len(c.notes) < 100 {
 		c.notes[res.Note] = true
+		if res.Skip == decode.SkipNone {
+			c.o.Log.Info("about the schema of records", "topic", c.rec.Topic, "what", res.Note)
+			return
+		}
 		c.o.Log.Info("records that change no row", "topic", c.rec.Topic, "what", res.Note, "reason", kind)
 	}
 }
 
+// evolve ends reading before a record that needs another schema, which is no trouble.
+func (c *Consumer) evolve(ctx context.Context, asked *decode.SchemaChange) {
+	if err := c.flush(ctx, "drain"); err != nil || !c.active {
+		return
+	}
+	c.active = false
+	c.cl.PauseFetchTopics(c.o.Topics...)
+	c.owner.Evolve(asked, change.Partition{Topic: c.rec.Topic, Partition: c.rec.Partition}, c.rec.Offset, c.generation.Load())
+}
+
 // refuse decides about a record that cannot be applied; false stops reading.
 func (c *Consumer) refuse(ctx context.Context, err error) bool {
+	var asked *decode.SchemaChange
+	if errors.As(err, &asked) {
+		c.evolve(ctx, asked)
+		return false
+	}
 	var row *decode.RowError
 	if !errors.As(err, &row) {
 		row = &decode.RowError{Class: decode.ClassSyntax, Msg: err.Error()}

@@ -223,6 +223,7 @@ type reader struct {
 	assigned chan struct{}
 	revoked  chan struct{}
 	halts    chan halt
+	evolved  chan string
 	ended    chan error
 	stop     context.CancelFunc
 }
@@ -231,6 +232,10 @@ func (r *reader) Assigned() { r.assigned <- struct{}{} }
 func (r *reader) Revoked()  { r.revoked <- struct{}{} }
 func (r *reader) Halted(p Problem, generation uint64) {
 	r.halts <- halt{p, generation}
+}
+
+func (r *reader) Evolve(c *decode.SchemaChange, at change.Partition, offset int64, generation uint64) {
+	r.evolved <- fmt.Sprintf("%s %d %s", at, offset, c)
 }
 
 // read starts a consumer and waits until the group gave it everything.
@@ -246,7 +251,7 @@ func join(t *testing.T, c *kfake.Cluster, s *sink, change func(*Options)) *reade
 	if change != nil {
 		change(&o)
 	}
-	r := &reader{t: t, sink: s, assigned: make(chan struct{}, 10), revoked: make(chan struct{}, 10), halts: make(chan halt, 10), ended: make(chan error, 1)}
+	r := &reader{t: t, sink: s, assigned: make(chan struct{}, 10), revoked: make(chan struct{}, 10), halts: make(chan halt, 10), evolved: make(chan string, 10), ended: make(chan error, 1)}
 	var err error
 	r.c, err = NewConsumer(o, wordDecoder{}, s, r)
 	require.NoError(t, err)

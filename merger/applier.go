@@ -73,32 +73,6 @@ type Observer interface {
 	Stage(name string, took time.Duration)
 }
 
-// Status is a snapshot of the loop's state for other goroutines.
-type Status struct {
-	Phase      Phase
-	Paused     bool
-	Quiet      bool // paused, and nothing more is published until resumed
-	Halt       *Halt
-	Halts      uint64 // how often the loop came to stand still
-	Retries    int    // consecutive failures of what is tried now
-	Positions  change.Positions
-	Snapshot   SnapRef
-	Seq        int64
-	Epoch      int64
-	Rebuild    float64 // progress of an index rebuild, 0..1; 1 when there is none
-	IndexKeys  int64
-	IndexBytes int64
-	Behind     int64 // snapshots above the pinned one; 0 without a pin
-	Duplicates int64 // foreign rows whose key the table already had
-	// Deletes are remembered (order_by.remember_deletes), in DeletesBytes of memory.
-	Deletes      int
-	DeletesBytes int64
-	// Deletes committed from ForgottenSince to ForgottenUntil are forgotten although
-	// they should be remembered; milliseconds since the epoch, 0 if none are.
-	ForgottenSince, ForgottenUntil int64
-	Figures
-}
-
 // Applier runs the commit loop of one pipeline: it performs what the core asks.
 // Run belongs to one goroutine; the other methods may be called from any.
 type Applier struct {
@@ -111,6 +85,7 @@ type Applier struct {
 	src      Source
 	letters  Letters
 	obs      Observer
+	fits     func(*paimon.Table) error
 	chain    *chain
 	view     view
 	deletes  *deletes
@@ -160,7 +135,15 @@ type Deps struct {
 	Source   Source
 	Letters  Letters // needed for OnRowError dead_letter
 	Observer Observer
+	// Fits says whether the pipeline can go on with the table as it was opened now,
+	// with a newer schema, in another loop: Run then ends with ErrReopen. The error
+	// says what does not fit, and the loop halts with it. Nil: no newer schema fits.
+	Fits func(*paimon.Table) error
 }
+
+// ErrReopen is how Run ends when the table is to be opened anew, with its newest
+// schema.
+var ErrReopen = errors.New("the table is to be opened anew")
 
 // New prepares a commit loop. Settings must fit the table.
 func New(ctx context.Context, s Settings, d Deps) (*Applier, error) {
@@ -172,7 +155,7 @@ func New(ctx context.Context, s Settings, d Deps) (*Applier, error) {
 		return nil, fmt.Errorf("reading the first schema of table %s: %w", d.Name, err)
 	}
 	a := &Applier{
-		set: s, name: d.Name, table: d.Table, identity: Identity(d.Name, first), src: d.Source, letters: d.Letters,
+		set: s, name: d.Name, table: d.Table, identity: Identity(d.Name, first), src: d.Source, letters: d.Letters, fits: d.Fits,
 		obs: d.Observer, user: s.CommitUserPrefix + s.UUID(), control: make(chan Event, 64), batches: make(chan *batcher.Batch),
 		ended: make(chan struct{}), changed: make(chan struct{}), stages: map[string]time.Duration{},
 		copiers: make(chan *paimon.DataFileWriter, maxCopies), copied: map[paimon.FileKey]*fileCopy{},
@@ -265,69 +248,12 @@ func (a *Applier) Revoke(ctx context.Context) {
 	})
 }
 
-// Await blocks until the status fulfils a condition; false if ctx ended first.
-func (a *Applier) Await(ctx context.Context, cond func(Status) bool) bool {
-	for {
-		a.mu.Lock()
-		s, changed := a.status, a.changed
-		a.mu.Unlock()
-		if cond(s) {
-			return true
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return false
-		}
-	}
-}
-
-// Status returns the loop's current state.
-func (a *Applier) Status() Status {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	s := a.status
-	if total := a.view.total.Load(); total > 0 {
-		s.Rebuild = float64(a.view.done.Load()) / float64(total)
-	}
-	return s
-}
-
-// publish makes the current state visible.
-func (a *Applier) publish() {
-	s := Status{
-		Phase: a.state.Phase, Paused: a.state.Paused, Quiet: a.state.Quiet(), Halt: a.state.Halt, Halts: a.halts,
-		Retries: a.state.Retries, Positions: a.state.Positions, Snapshot: a.state.Known,
-		Seq: a.state.Seq, Epoch: a.state.Epoch, Rebuild: 1, Duplicates: a.view.duplicates,
-	}
-	if a.view.index != nil {
-		st := a.view.index.Stats()
-		s.IndexKeys, s.IndexBytes = st.Live, st.Bytes
-		s.Figures = a.view.figures()
-	}
-	s.Deletes, s.DeletesBytes = a.deletes.set.Len(), a.deletes.bytes()
-	s.ForgottenSince, s.ForgottenUntil = a.deletes.forgotten()
-	if a.earliest > 0 {
-		s.Snapshots = s.Snapshot.ID - a.earliest + 1
-	}
-	if a.set.Pin && a.pinnedAt > 0 {
-		s.Behind = max(s.Snapshot.ID-a.pinnedAt, 0)
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	old := a.status
-	a.status = s
-	if old.Phase != s.Phase || old.Halt != s.Halt || old.Paused != s.Paused || old.Quiet != s.Quiet || old.Halts != s.Halts || old.Snapshot != s.Snapshot {
-		close(a.changed)
-		a.changed = make(chan struct{})
-	}
-}
-
 // idleTick is how often an idle table is looked at.
 const idleTick = 5 * time.Second
 
 // Run performs the loop until it is stopped (StopAsked) or ctx ends, which
-// abandons what is under way.
+// abandons what is under way, or with ErrReopen until another loop must take its
+// place.
 //
 // While an effect is performed nobody listens, so whatever an effect waits for
 // must not wait for the loop: Source.Resume needs the source's own goroutine,
@@ -357,6 +283,9 @@ func (a *Applier) Run(ctx context.Context) error {
 			a.step(Tick{})
 		case <-ctx.Done():
 		}
+	}
+	if a.state.Reopen && ctx.Err() == nil {
+		return ErrReopen
 	}
 	return nil
 }
@@ -463,6 +392,10 @@ func (a *Applier) step(ev Event) {
 		if e.Generation != 0 && e.Generation != a.generation {
 			return // it was told to read from elsewhere meanwhile
 		}
+	case ReopenAsked:
+		if e.Generation != a.generation {
+			return
+		}
 	}
 	before, phase := a.state.Halt, a.state.Phase
 	var effects []Effect
@@ -558,7 +491,11 @@ func (a *Applier) perform(ctx context.Context, eff Effect) (ev Event) {
 	return ev
 }
 
-var errPanic = errors.New("panic")
+var (
+	errPanic = errors.New("panic")
+	// errMovedOn: the table is newer than what was looked at.
+	errMovedOn = errors.New("the table moved on")
+)
 
 // interruptible lets Revoke end an effect before whose end nothing is published.
 func (a *Applier) interruptible(ctx context.Context, eff Effect) (context.Context, func()) {

@@ -108,7 +108,7 @@ var codeList = []CodeInfo{
 	},
 	{
 		CodeSchema, "The table's schema changed in a way this pipeline cannot follow.",
-		"Restart: the new schema is taken at the start. Change the pipeline first if it must follow.", false, false,
+		"Change the table back, then `applier resume PIPELINE`; or change the pipeline to fit, and restart.", false, false,
 	},
 	{
 		CodeOptions, "The table is of a kind, or was given an option, that this version does not write.",

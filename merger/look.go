@@ -26,8 +26,9 @@ func Identity(name string, firstSchema []byte) string {
 // look performs steps 2 and 3: latest snapshot, newest record, and everything
 // that forbids going on.
 func (a *Applier) look(ctx context.Context, e Look) (Event, error) {
-	if halt, err := a.checkTable(ctx); halt != nil || err != nil {
-		return Looked{Problem: halt}, err
+	halt, reopen, err := a.checkTable(ctx)
+	if halt != nil || reopen || err != nil {
+		return Looked{Problem: halt, Reopen: reopen}, err
 	}
 	w, halt, err := a.walk(ctx, e)
 	if err != nil {
@@ -116,29 +117,42 @@ func (a *Applier) intact(ctx context.Context, known SnapRef, w *walk) bool {
 }
 
 // checkTable looks whether this is still the table we opened.
-func (a *Applier) checkTable(ctx context.Context) (*Halt, error) {
+// A newer schema that the pipeline can follow is no problem: it is to be opened anew.
+func (a *Applier) checkTable(ctx context.Context) (halt *Halt, reopen bool, err error) {
 	if halt, err := a.sameTable(ctx); halt != nil || err != nil {
-		return halt, err
+		return halt, false, err
 	}
 	b, p := a.table.Bucket(), a.table.Paths()
 	ids, err := paimon.ListSchemaIDs(ctx, b, p)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if len(ids) == 0 || ids[len(ids)-1] == a.table.Schema().ID || mutant.On(mutant.SchemaCheck) {
-		return nil, nil
+		return nil, false, nil
 	}
-	s, err := paimon.LatestSchema(ctx, b, p)
-	if err != nil {
-		return nil, err
+	return a.newSchema(ctx)
+}
+
+// newSchema asks whether the pipeline can go on with a schema that is newer than
+// its own.
+func (a *Applier) newSchema(ctx context.Context) (*Halt, bool, error) {
+	t, err := paimon.OpenTable(ctx, a.table.Bucket(), paimon.Write)
+	switch {
+	case errors.Is(err, paimon.ErrRefused) && mutant.On(mutant.OptionsCheck):
+		return nil, false, nil
+	case errors.Is(err, paimon.ErrRefused):
+		return &Halt{CodeOptions, err.Error()}, false, nil
+	case err != nil:
+		return nil, false, err
 	}
-	if err := paimon.Refuse(s, paimon.Write); err != nil && mutant.On(mutant.OptionsCheck) {
-		return nil, nil
-	} else if err != nil {
-		return &Halt{CodeOptions, err.Error()}, nil
+	what := fmt.Sprintf("the schema of table %s is number %d now, the pipeline started with %d", a.name, t.Schema().ID, a.table.Schema().ID)
+	if a.fits == nil {
+		return &Halt{CodeSchema, what}, false, nil
 	}
-	return &Halt{CodeSchema, fmt.Sprintf("the schema of table %s is number %d now, the pipeline started with %d; restart it to use the new one",
-		a.name, s.ID, a.table.Schema().ID)}, nil
+	if err := a.fits(t); err != nil {
+		return &Halt{CodeSchema, what + ", which it cannot follow: " + err.Error()}, false, nil
+	}
+	return nil, true, nil
 }
 
 // sameTable looks for the first schema, which no change of a table touches.
@@ -312,8 +326,8 @@ func (a *Applier) still(ctx context.Context, e Still) (Event, error) {
 // whether this is the table that was looked at.
 func (a *Applier) standsOn(ctx context.Context, base SnapRef) (bool, error) {
 	if base.ID == 0 {
-		halt, err := a.checkTable(ctx)
-		return halt == nil, err
+		halt, reopen, err := a.checkTable(ctx)
+		return halt == nil && !reopen, err
 	}
 	l, err := a.chain.fresh(ctx, base.ID)
 	if errors.Is(err, objstore.ErrNotExist) {

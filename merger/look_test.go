@@ -14,6 +14,7 @@ import (
 	"applier/ingest/change"
 	"applier/storage/objstore"
 	"applier/storage/paimon"
+	"applier/storage/paimon/manifest"
 	"applier/storage/types"
 
 	"github.com/stretchr/testify/require"
@@ -69,7 +70,7 @@ func TestLook_RefusesWhatItMustNotBuildOn(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, r.disk.Replace(ctx, r.table.Paths().Schema(0), append(raw, '\n')))
 		}, CodeReplaced, "another first schema"},
-		{"a new schema", func(t *testing.T, r *rig) { r.alter(t, nil) }, CodeSchema, "number 1 now, the pipeline started with 0; restart"},
+		{"a new schema", func(t *testing.T, r *rig) { r.alter(t, nil) }, CodeSchema, "number 1 now, the pipeline started with 0"},
 		{"an option we do not write", func(t *testing.T, r *rig) {
 			r.alter(t, map[string]string{"changelog-producer": "lookup"})
 		}, CodeOptions, "changelog-producer"},
@@ -138,6 +139,50 @@ func TestLook_RefusesWhatItMustNotBuildOn(t *testing.T) {
 			require.Len(t, r.committed, before)
 		})
 	}
+}
+
+// What a newer schema does to a loop that can follow it, or says why it cannot.
+func TestLook_ANewerSchemaEndsTheLoopOrHaltsIt(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		with func(*rig) // what is in hand when the loop looks
+	}{
+		{"idle", func(r *rig) { r.post(Tick{}) }},
+		{"with a batch", func(r *rig) { r.put(0, 9, "x"); r.flush() }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := committed3(t, rigOptions{})
+			var fits error
+			r.a.fits = func(table *paimon.Table) error {
+				require.EqualValues(t, 1, table.Schema().ID)
+				return fits
+			}
+			fits = errors.New("column v is gone")
+			r.alter(t, nil)
+			before, released := len(r.committed), r.released
+			c.with(r)
+			require.Equal(t, PhaseHalted, r.a.state.Phase)
+			require.Equal(t, CodeSchema, r.a.state.Halt.Code)
+			require.Contains(t, r.a.state.Halt.Facts, "which it cannot follow: column v is gone")
+			fits = nil
+			r.post(ResumeAsked{})
+			require.Equal(t, PhaseStopped, r.a.state.Phase, "a resume looks again")
+			require.ErrorIs(t, r.a.Run(t.Context()), ErrReopen)
+			require.Len(t, r.committed, before, "nothing was committed with the old schema")
+			if c.name != "idle" {
+				require.Equal(t, released+1, r.released)
+			}
+		})
+	}
+}
+
+// A data file may be newer than the schema that was looked at: the next look finds it.
+func TestLook_AFileOfANewerSchemaIsLookedAtAgain(t *testing.T) {
+	r := committed3(t, rigOptions{})
+	r.a.fits = func(*paimon.Table) error { return nil }
+	e := manifest.Entry{File: manifest.DataFile{Name: "f", SchemaID: 1}}
+	require.ErrorIs(t, r.a.view.accept(&e), errMovedOn)
+	require.Equal(t, CodeIO, classify(errMovedOn), "which is tried again")
 }
 
 // restart opens the loop anew where the table can still be opened, and looks.

@@ -94,7 +94,7 @@ func (r *simResult) add(w *world) {
 // epoch alone (the positions must be equal); TestStep_Decisions shows that one.
 var sometimes = []string{
 	"notice fenced", "notice moved_back", "notice moved_on", "notice unknown_won", "notice unknown_absent",
-	"notice lost_race", "notice still_moved", "notice lost_snapshot", "notice carried", "notice first_start", "committed start", "committed carry", "committed set",
+	"notice lost_race", "notice still_moved", "notice lost_snapshot", "notice carried", "notice first_start", "notice reopened", "committed start", "committed carry", "committed set",
 	"committed skip", "planned again and committed", "index rebuilt", "late arrival took the name", "publish applied but reported as failed",
 	"peer insert", "peer delete", "peer merge", "peer compact", "peer conflict", "expired", "power cut", "torn peer commit", "clobber", "stale hint",
 	"peer insert before our publish", "peer merge before our publish", "peer compact before our publish", "peer compact before our plan",

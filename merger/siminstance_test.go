@@ -46,8 +46,8 @@ func (i *instance) start() {
 	i.mem = w.disk.Attach(objstore.MemOptions{Now: w.clock, Fault: i.fault})
 	i.created, i.table = map[string]bool{}, w.tables
 	table, err := paimon.OpenTable(context.Background(), i.mem, paimon.Write)
-	if err == nil && table.Schema().Column("v") < 0 {
-		err = fmt.Errorf("no column v") // what the daemon says about its configuration
+	if err == nil {
+		err = fits(table)
 	}
 	if err != nil {
 		i.crash("open: " + err.Error())
@@ -60,7 +60,7 @@ func (i *instance) start() {
 	if w.apply != batcher.Append {
 		s.Key = []int{0}
 	}
-	i.a, err = New(context.Background(), s, Deps{Name: simTable, Table: table, Source: i, Observer: simObserver{i}})
+	i.a, err = New(context.Background(), s, Deps{Name: simTable, Table: table, Source: i, Observer: simObserver{i}, Fits: fits})
 	if err == nil {
 		i.b, err = batcher.New(batcher.Options{Fields: table.Schema().Fields, Key: s.Key, Apply: w.apply, Limits: batcher.Limits{Rows: 1000}})
 	}
@@ -70,6 +70,14 @@ func (i *instance) start() {
 	}
 	i.have, i.reading, i.held, i.gen, i.idleStale = nil, false, nil, 0, 0
 	w.log("i%d starts", i.n)
+}
+
+// fits is what the daemon says about its configuration.
+func fits(t *paimon.Table) error {
+	if t.Schema().Column("v") < 0 {
+		return fmt.Errorf("no column v")
+	}
+	return nil
 }
 
 func (i *instance) crash(why string) {
@@ -210,6 +218,9 @@ func (i *instance) ended() {
 	case i.a == nil:
 	case i.mem.Crashed():
 		i.crash("killed")
+	case i.a.state.Phase == PhaseStopped && i.a.state.Reopen:
+		i.crash("opened anew")
+		i.downFor = 0
 	case i.a.state.Phase == PhaseStopped:
 		i.w.meet("drained")
 		i.crash("stopped")

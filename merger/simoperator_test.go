@@ -248,6 +248,7 @@ func (w *world) addColumn() {
 // renameColumn renames the value's column, which the pipelines cannot follow, or
 // gives it its name back.
 func (w *world) renameColumn() {
+	w.cause("rename")
 	w.alter("RENAME COLUMN", func(s *paimon.Schema) {
 		s.Fields = slices.Clone(s.Fields)
 		if s.Fields[1].Name == "v" {
@@ -347,7 +348,7 @@ var codeCauses = map[Code][]string{
 	CodeOffsetLost: {"expired", "rollback", "as latest", "recreate", "power cut"},
 	CodeGone:       {"drop", "recreate"},
 	CodeReplaced:   {"recreate"},
-	CodeSchema:     {"alter"},
+	CodeSchema:     {"rename"},
 	CodeOptions:    {"options"},
 	CodeGap:        {"retention"},
 	CodeTruncated:  {"truncated"},

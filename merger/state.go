@@ -79,6 +79,9 @@ type State struct {
 	Paused bool // by an operator
 	Stop   bool // shut down when the batch in hand is done
 	Again  bool // recover when what is under way is done
+	// Reopen: the table is to be opened anew, once the batches in hand are through;
+	// with Stop, the loop ends for it.
+	Reopen bool
 	// Trouble is what the source reported; it halts the pipeline once the batches
 	// before it are through.
 	Trouble *Halt
@@ -228,6 +231,7 @@ const (
 	NoticeConflict      Notice = "conflict"
 	NoticeVoid          Notice = "void"           // the attempt's files, or its table, are not there any more
 	NoticeStarved       Notice = "commit_starved" // a batch loses its races for long
+	NoticeReopened      Notice = "reopened"       // the table is opened anew, with its newest schema
 	NoticeCommitted     Notice = "committed"
 )
 
@@ -249,6 +253,8 @@ type (
 		Stale bool
 		// Pinned: the consumer pin is there and names the record.
 		Pinned bool
+		// Reopen: the table has a schema that the pipeline can follow, as another loop.
+		Reopen bool
 	}
 	// Resolved answers ResolveStart.
 	Resolved struct {
@@ -315,6 +321,9 @@ type (
 	RecheckAsked struct{}
 	// StopAsked: finish the batch in hand and stop.
 	StopAsked struct{}
+	// ReopenAsked: what comes next needs the table opened anew, with another schema.
+	// The source says so of what it read under a generation.
+	ReopenAsked struct{ Generation uint64 }
 	// SourceHalted: the source found something that must stop the pipeline, while
 	// it read under a generation (0: while it did not read).
 	SourceHalted struct {
@@ -349,6 +358,7 @@ func (PauseAsked) event()    {}
 func (ResumeAsked) event()   {}
 func (RecheckAsked) event()  {}
 func (StopAsked) event()     {}
+func (ReopenAsked) event()   {}
 func (SourceHalted) event()  {}
 
 // PublishResult is the answer of the create-if-absent.

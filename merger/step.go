@@ -37,6 +37,9 @@ func Step(s State, ev Event) (State, []Effect) {
 		return s.settle()
 	case SourceHalted:
 		return s.sourceHalted(e.Halt)
+	case ReopenAsked:
+		s.Reopen = s.Owned
+		return s.settle()
 	case PublishFailed:
 		s.Doubt = &e.Why
 		return s, nil
@@ -135,6 +138,8 @@ func (s State) settle() (State, []Effect) {
 		return s.recover()
 	case s.Trouble != nil && s.Phase == PhaseIdle && s.Batch == nil:
 		return s.halt(*s.Trouble)
+	case s.Reopen && s.Phase == PhaseIdle && s.Batch == nil:
+		return s.reopen()
 	case s.Phase == PhaseIdle && s.Batch != nil && (!s.Paused || mutant.On(mutant.PauseHolds)):
 		s.Attempt = 1
 		return s.begin(PhaseLook)
@@ -152,10 +157,17 @@ func (s State) leave() (State, []Effect) {
 	if s.Stop {
 		s.Phase = PhaseStopped
 	} else {
-		s.Halt = nil
+		s.Halt, s.Reopen = nil, false
 	}
 	s.Again, s.Retries = false, 0
 	return s.dropBatch(func(s State) (State, []Effect) { return s, nil })
+}
+
+// reopen ends the loop so that another one takes its place, with the table's newest
+// schema. Nothing is in flight: a batch in hand is read again.
+func (s State) reopen() (State, []Effect) {
+	s.Reopen, s.Stop = true, true
+	return s.with([]Effect{Note{NoticeReopened}}, State.leave)
 }
 
 // dropBatch forgets the batch in hand; the source reads it again if it matters.
@@ -191,7 +203,7 @@ func (s State) revoked() (State, []Effect) {
 
 // recover reads the table anew and drops what was built on older knowledge.
 func (s State) recover() (State, []Effect) {
-	s.Again, s.Trouble = false, nil
+	s.Again, s.Trouble, s.Reopen = false, nil, false
 	return s.dropBatch(func(s State) (State, []Effect) { return s.begin(PhaseRecover) })
 }
 
@@ -365,6 +377,9 @@ func (s State) looked(l Looked) (State, []Effect) {
 	}
 	if l.Problem != nil && (!s.overrides(l.Problem.Code) || l.Latest.ID == 0) {
 		return s.halt(*l.Problem)
+	}
+	if l.Reopen {
+		return s.reopen()
 	}
 	if s.Phase == PhaseRecover {
 		return s.recovered(l)

@@ -329,7 +329,8 @@ func (v *view) register(e *manifest.Entry) (*dataFile, error) {
 func (v *view) accept(e *manifest.Entry) error {
 	switch {
 	case e.File.SchemaID > v.table.Schema().ID: // files of older ones are cast when they are read
-		return &Halt{CodeSchema, fmt.Sprintf("data file %s was written with schema %d, this pipeline was started with schema %d; restart it to use the new one", e.File.Name, e.File.SchemaID, v.table.Schema().ID)}
+		// The schema was changed after the look: the next one finds it.
+		return fmt.Errorf("%w: data file %s was written with schema %d, newer than the pipeline's %d", errMovedOn, e.File.Name, e.File.SchemaID, v.table.Schema().ID)
 	case e.File.ExternalPath != nil:
 		return &Halt{CodeOptions, fmt.Sprintf("data file %s lies outside of the table's folder", e.File.Name)}
 	case (e.TotalBuckets > 0) != (v.table.Buckets() > 0):

@@ -180,6 +180,10 @@ func ingestTable() []Desc {
 			"Times the group gave the table to this instance; one that grows by itself is a group that finds no rest.",
 		},
 		{
+			"ingest", "applier_schema_changes_total", Counter, "columns", perPipeline(oneOf("kind", "add", "widen")),
+			"Changes of the table's columns because its records' schema asked for them (config schema.evolve).",
+		},
+		{
 			"ingest", "applier_ownership_flaps_total", Counter, "", perPipeline(),
 			"Times another instance with the same identity was found to have committed.",
 		},

@@ -47,6 +47,7 @@ type Ingest struct {
 	PartitionsAssigned *prometheus.GaugeVec
 	PartitionsHeldBack *prometheus.GaugeVec
 	Rebalances         *prometheus.CounterVec
+	SchemaChanges      *prometheus.CounterVec // kind
 	OwnershipFlaps     *prometheus.CounterVec
 	FetchPausedSeconds *prometheus.CounterVec // reason
 	FetchPauses        *prometheus.CounterVec // reason
@@ -70,6 +71,7 @@ func newIngest(b builder) *Ingest {
 		PartitionsAssigned: b.gauge("applier_source_partitions_assigned"),
 		PartitionsHeldBack: b.gauge("applier_source_partitions_held_back"),
 		Rebalances:         b.counter("applier_source_rebalances_total"),
+		SchemaChanges:      b.counter("applier_schema_changes_total"),
 		OwnershipFlaps:     b.counter("applier_ownership_flaps_total"),
 		FetchPausedSeconds: b.counter("applier_fetch_paused_seconds_total"),
 		FetchPauses:        b.counter("applier_fetch_pauses_total"),

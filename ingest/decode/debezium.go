@@ -60,6 +60,7 @@ type envelope struct {
 	plan   *plan  // of after
 	old    *plan  // of before
 	opText []byte // as written
+	change *SchemaChange
 }
 
 // debezium decodes Debezium's change events in JSON, with and without schema
@@ -116,6 +117,7 @@ func newDebezium(r *rows) *debezium {
 func (d *debezium) compile(c *connectSchema) {
 	if after := c.root.member("after"); after != nil {
 		c.after = d.plan(after, true)
+		c.change = d.evolved(c.text, "after")
 	}
 	if before := c.root.member("before"); before != nil {
 		c.before = d.plan(before, true)
@@ -126,6 +128,10 @@ func (d *debezium) compile(c *connectSchema) {
 func (d *debezium) Decode(rec *Record, out *change.Batch) (Result, error) {
 	row := out.Len()
 	res, err := d.decode(rec, out)
+	if d.env.change != nil {
+		out.Truncate(row)
+		return Result{}, d.env.change
+	}
 	if err != nil {
 		out.Truncate(row)
 		return Result{}, err
@@ -186,7 +192,7 @@ func (d *debezium) reset(rec *Record) {
 	if e.before >= 0 {
 		clear(d.beforeKey)
 	}
-	e.has, e.op, e.opText, e.after, e.before = 0, 0, nil, -1, -1
+	e.has, e.op, e.opText, e.after, e.before, e.change = 0, 0, nil, -1, -1, nil
 	d.sourceTs = 0
 }
 
@@ -197,6 +203,7 @@ func (d *debezium) envelope(s *scanner, w wrapper, out *change.Batch) *RowError 
 	e := &d.env
 	e.plan, e.old = d.bareAfter, d.bareBefore
 	if w.schema != nil {
+		e.change = w.schema.change
 		if w.schema.after != nil {
 			e.plan = w.schema.after
 		}

@@ -95,6 +95,8 @@ type Options struct {
 	// KeepEvery keeps a copy of each record that changes a row: any of them may turn
 	// out late, and late ones go to the dead letters.
 	KeepEvery bool
+	// Evolution is how the table follows the schemas of its records.
+	Evolution Evolution
 	// Conditions are what the table asks of values beyond their columns' types.
 	Conditions []Condition
 }
@@ -144,8 +146,8 @@ type Result struct {
 // Decoder decodes the records of one pipeline. It is not safe for concurrent
 // use: it keeps the last seen schema and member order to go faster.
 type Decoder interface {
-	// Decode appends the record's changes to out. An error is a *RowError and
-	// leaves out as it was; nothing else can fail.
+	// Decode appends the record's changes to out. An error is a *RowError or a
+	// *SchemaChange and leaves out as it was; nothing else can fail.
 	Decode(rec *Record, out *change.Batch) (Result, error)
 	// Restart says that reading begins elsewhere: what comes next need not follow
 	// what was decoded last, and Record.Part may mean other partitions.

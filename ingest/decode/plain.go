@@ -9,6 +9,7 @@ type plain struct {
 	values schemaCache
 	bare   *plan
 	ev     event
+	change *SchemaChange
 }
 
 func newPlain(r *rows) *plain {
@@ -16,6 +17,7 @@ func newPlain(r *rows) *plain {
 	p.values.compile = func(c *connectSchema) {
 		if c.root.literal == litStruct {
 			c.row = r.plan(c.root, true)
+			c.change = r.evolved(c.text, "")
 		}
 	}
 	return p
@@ -24,7 +26,12 @@ func newPlain(r *rows) *plain {
 // Decode implements Decoder.
 func (p *plain) Decode(rec *Record, out *change.Batch) (Result, error) {
 	row := out.Len()
+	p.change = nil
 	res, err := p.decode(rec, out)
+	if p.change != nil {
+		out.Truncate(row)
+		return Result{}, p.change
+	}
 	if err != nil {
 		out.Truncate(row)
 		return Result{}, err
@@ -52,7 +59,7 @@ func (p *plain) decode(rec *Record, out *change.Batch) (Result, *RowError) {
 	if s.bad == 0 && c == '{' {
 		pl := p.bare
 		if w.schema != nil && w.schema.row != nil {
-			pl = w.schema.row
+			pl, p.change = w.schema.row, w.schema.change
 		}
 		if err := p.image(s, pl, out); err != nil {
 			return Result{}, err

@@ -116,7 +116,10 @@ func (p *planner) takeNote() string {
 
 func (p *planner) ignored(name string) {
 	if _, column := p.byName[name]; !column && len(p.unknown) < maxUnknownColumns && len(name) <= maxNameLength {
-		p.unknown[strings.Clone(name)] = struct{}{}
+		if _, known := p.unknown[name]; !known {
+			p.unknown[strings.Clone(name)] = struct{}{}
+			p.addNote(fmt.Sprintf("column %s: not in the table, its values are not kept", name))
+		}
 	}
 }
 

@@ -9,7 +9,8 @@ type connectSchema struct {
 	// row is the plan of the struct itself; before and after are those of the
 	// row images if the struct is a Debezium envelope.
 	row, before, after *plan
-	scalar             *conv // of a record key that is no struct
+	scalar             *conv         // of a record key that is no struct
+	change             *SchemaChange // what the table should have first; nil for nothing
 }
 
 // Limits of what a schemaCache keeps.

@@ -9,6 +9,7 @@ import (
 	"applier/batcher"
 	"applier/ingest"
 	"applier/ingest/change"
+	"applier/ingest/decode"
 	"applier/merger"
 	"applier/storage/failpoint"
 )
@@ -63,12 +64,15 @@ func (c *collector) Full() (<-chan struct{}, bool) {
 }
 
 // owner tells the commit loop about the group and about trouble.
-type owner struct{ p *pipeline }
+type owner struct {
+	p       *pipeline
+	applier *merger.Applier // the one that this consumer feeds: another may follow
+}
 
 // Assigned implements ingest.Owner.
 func (o owner) Assigned() {
 	o.p.app.metrics.Ingest.Rebalances.WithLabelValues(o.p.name, o.p.target).Inc()
-	o.p.applier.Post(merger.Assigned{})
+	o.applier.Post(merger.Assigned{})
 }
 
 // revokeGrace is how long a revocation waits for the outcome of a publish.
@@ -79,12 +83,19 @@ func (o owner) Revoked() {
 	o.p.upkeep.interrupt()
 	ctx, cancel := context.WithTimeout(context.Background(), revokeGrace)
 	defer cancel()
-	o.p.applier.Revoke(ctx)
+	o.applier.Revoke(ctx)
 }
 
 // Halted implements ingest.Owner.
 func (o owner) Halted(p ingest.Problem, generation uint64) {
-	o.p.applier.Post(merger.SourceHalted{Halt: merger.Halt{Code: merger.Code(p.Code), Facts: p.Facts}, Generation: generation})
+	o.applier.Post(merger.SourceHalted{Halt: merger.Halt{Code: merger.Code(p.Code), Facts: p.Facts}, Generation: generation})
+}
+
+// Evolve implements ingest.Owner: once what came before is committed, the table gets
+// what the record asks for, and is opened anew.
+func (o owner) Evolve(c *decode.SchemaChange, at change.Partition, offset int64, generation uint64) {
+	o.p.evolution.ask(evolution{c, at, offset})
+	o.applier.Post(merger.ReopenAsked{Generation: generation})
 }
 
 // source is the commit loop's view of the consumer.

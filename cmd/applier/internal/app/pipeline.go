@@ -21,6 +21,7 @@ import (
 	"applier/metrics"
 	"applier/storage/failpoint"
 	"applier/storage/objstore"
+	"applier/storage/paimon"
 
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
@@ -42,6 +43,7 @@ type pipeline struct {
 	batcher  *batcher.Batcher
 	letters  *ingest.DeadLetters // nil unless something is sent to them
 	opening  error               // why it is not started yet
+	paused   bool                // was, when its table was to be opened anew; of run's goroutine
 	since    time.Time
 	lags     map[change.Partition]ingest.Lag
 	last     merger.Commit
@@ -59,6 +61,7 @@ type pipeline struct {
 	ages        ages
 	alarms      alarms
 	upkeep      upkeep
+	evolution   evolutions
 	away        time.Time                                 // since when Kafka has not answered, of watch's goroutine
 	told        bool                                      // that it does not; of watch's goroutine
 	lookups     struct{ hits, misses, collisions rising } // of watch's goroutine
@@ -147,6 +150,14 @@ func (p *pipeline) run(ctx context.Context, drain <-chan struct{}) error {
 	}
 	for {
 		err := p.live(ctx, drain)
+		if errors.Is(err, merger.ErrReopen) {
+			if ended(drain) {
+				return nil
+			}
+			p.log.Info("the table has another schema; it is opened anew")
+			p.paused = p.applier.Status().Paused
+			continue
+		}
 		if !errors.Is(err, errPanic) {
 			if err == nil && ctx.Err() == nil {
 				p.starts.stopped(p.log)
@@ -156,6 +167,15 @@ func (p *pipeline) run(ctx context.Context, drain <-chan struct{}) error {
 		if !p.standStill(ctx, drain, err) {
 			return nil
 		}
+	}
+}
+
+func ended(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -194,6 +214,9 @@ func (p *pipeline) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if table, err = p.evolve(ctx, table); err != nil {
+		return err
+	}
 	if err := suitable(table.Bucket(), p.app.cfg.Warehouse.Network); err != nil {
 		return err
 	}
@@ -204,12 +227,11 @@ func (p *pipeline) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	dec, err := decode.New(p.cfg.Source.Format.Type, b.decode)
+	dec, err := p.decoder(b)
 	if err != nil {
 		return err
 	}
-	limits := batcher.Limits{Rows: int(p.cfg.Batch.Rows), Bytes: p.starts.limit(int64(p.cfg.Batch.Bytes)), Interval: p.cfg.Batch.Interval, IdleFlush: p.cfg.Batch.IdleFlush}
-	bat, err := batcher.New(batcher.Options{Fields: table.Schema().Fields, Key: b.key, Apply: b.apply, Order: b.order, Remembers: p.cfg.OrderBy.RememberDeletes > 0, Limits: limits})
+	bat, err := p.newBatcher(b)
 	if err != nil {
 		return err
 	}
@@ -227,7 +249,7 @@ func (p *pipeline) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	deps := merger.Deps{Name: p.target, Table: table, Source: source{p}, Observer: observer{p, p.app.metrics, p.log}}
+	deps := merger.Deps{Name: p.target, Table: table, Source: source{p}, Observer: observer{p, p.app.metrics, p.log}, Fits: p.fits}
 	if letters != nil {
 		deps.Letters = letters
 	}
@@ -240,15 +262,38 @@ func (p *pipeline) open(ctx context.Context) error {
 		Client: p.app.kafka, Pipeline: p.name, Group: groupOf(p.cfg), Topics: p.cfg.Source.TopicList(), OnError: ingest.Policy(p.cfg.OnError),
 		Letters: letters, Start: start(p.cfg.Source.Start), FetchBytes: p.app.fetchBytes, MaxRecordBytes: int(p.cfg.MaxRecordBytes),
 		SessionTimeout: p.app.sessionTimeout, Log: p.log, Metrics: p.ingestMetrics(),
-	}, dec, col, owner{p})
+	}, dec, col, owner{p, applier})
 	if err != nil {
 		return err
+	}
+	if p.paused { // by an operator, who has not resumed it
+		consumer.Suspend()
+		applier.Post(merger.PauseAsked{})
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.bound, p.applier, p.consumer, p.batcher, p.letters, p.opening = b, applier, consumer, bat, letters, nil
 	opened = true
 	return nil
+}
+
+func (p *pipeline) decoder(b *bound) (decode.Decoder, error) {
+	b.decode.Evolution = evolutionOf(p.cfg, b)
+	b.decode.Evolution.Leave = p.evolution.leave()
+	return decode.New(p.cfg.Source.Format.Type, b.decode)
+}
+
+func (p *pipeline) newBatcher(b *bound) (*batcher.Batcher, error) {
+	limits := batcher.Limits{Rows: int(p.cfg.Batch.Rows), Bytes: p.starts.limit(int64(p.cfg.Batch.Bytes)), Interval: p.cfg.Batch.Interval, IdleFlush: p.cfg.Batch.IdleFlush}
+	return batcher.New(batcher.Options{
+		Fields: b.table.Schema().Fields, Key: b.key, Apply: b.apply, Order: b.order, Remembers: p.cfg.OrderBy.RememberDeletes > 0, Limits: limits,
+	})
+}
+
+// fits says whether the pipeline suits its table as it is now.
+func (p *pipeline) fits(t *paimon.Table) error {
+	_, err := bind(p.cfg, t)
+	return err
 }
 
 // groupOf names the consumer group: the pipeline's identity, as in the record.
@@ -315,7 +360,11 @@ func (p *pipeline) work(ctx context.Context, drain <-chan struct{}) error {
 	loopDone := make(chan struct{})
 	g.Go(func() error {
 		defer close(loopDone)
-		return p.applier.Run(gctx)
+		err := p.applier.Run(gctx)
+		if err != nil { // another loop is to take its place
+			stopReading()
+		}
+		return err
 	})
 	g.Go(func() error {
 		defer stopReading() // those below follow

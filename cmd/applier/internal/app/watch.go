@@ -212,7 +212,7 @@ func (p *pipeline) lookOut(ctx context.Context) {
 	}
 	if !p.consumer.Owned() {
 		p.told = true
-		owner{p}.Halted(*found, 0)
+		owner{p, p.applier}.Halted(*found, 0)
 	}
 }
 
