@@ -26,8 +26,11 @@ const defaultUnavailable = "__debezium_unavailable_value"
 // finish fills what the tags cannot say.
 func (c *checker) finish() {
 	cfg := c.cfg
-	if cfg.Warehouse.Path != "" {
+	if cfg.Warehouse.Path != "" && !cfg.Warehouse.OnS3() {
 		cfg.Warehouse.Path = resolvePath(c.dir, cfg.Warehouse.Path)
+	}
+	if s := cfg.Warehouse.S3; s != nil && s.CA != "" {
+		s.CA = resolvePath(c.dir, s.CA)
 	}
 	if cfg.StateDir == "" {
 		cfg.StateDir = c.defaultStateDir()
@@ -122,6 +125,7 @@ func (c *checker) check() {
 	c.checkKafka()
 	c.checkServer()
 	c.checkFolders()
+	c.checkS3()
 	names := c.cfg.Names()
 	slices.SortStableFunc(names, func(a, b string) int {
 		return cmp.Compare(c.at["pipelines."+a].line, c.at["pipelines."+b].line)
@@ -215,7 +219,7 @@ func overlap(a, b string) bool {
 
 func (c *checker) checkFolders() {
 	warehouse, state := c.cfg.Warehouse.Path, c.cfg.StateDir
-	if warehouse == "" || !c.intact("state_dir") {
+	if warehouse == "" || c.cfg.Warehouse.OnS3() || !c.intact("state_dir") {
 		return
 	}
 	if within(state, warehouse) {

@@ -38,7 +38,6 @@ func refusedKeys() map[string]refusal {
 	out := map[string]refusal{
 		"schema_registry":          notYet,
 		"warehouse.catalog":        notYet,
-		"warehouse.s3":             notYet,
 		"kafka.isolation":          {"is not needed", "remove it: only committed records are read"},
 		"server.admin.ui":          {"is not needed", "remove it: the status page is always on"},
 		"instance":                 {"is not supported", "remove it: the Kafka consumer group spreads tables over instances"},

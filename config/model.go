@@ -100,12 +100,43 @@ type SASL struct {
 
 // Warehouse is where the tables are.
 type Warehouse struct {
-	// Local folder; a table is PATH/DATABASE.db/TABLE.
+	// Local folder, or s3://BUCKET/FOLDER; a table is PATH/DATABASE.db/TABLE.
 	Path string `koanf:"path" short:"true" required:"true" check:"warehouse"`
 	// Allow a folder on a network file system (NFS, SMB, FUSE …). There, exclusive
 	// creation and durability depend on the server and its mount options; be sure
 	// of both, or commits can be lost.
 	Network bool `koanf:"network" default:"false"`
+	// How the store of an s3:// path is reached. It must know conditional writes
+	// (If-None-Match), which is tried at the start. Without this block Amazon's own
+	// store is asked, with the credentials that its tools find.
+	S3 *S3 `koanf:"s3"`
+}
+
+// S3 is how an object store is reached.
+type S3 struct {
+	// URL of the store: https://HOST:PORT.
+	Endpoint string `koanf:"endpoint" shown:"Amazon's own of the region" check:"endpoint"`
+	// Region that requests are signed for.
+	Region string `koanf:"region" shown:"AWS_REGION of the environment, else us-east-1"`
+	// Put the bucket into the path of requests instead of the host name, as most
+	// stores but Amazon's want it.
+	PathStyle bool `koanf:"path_style" default:"false"`
+	// Access key. Write keys as references to variables or files.
+	AccessKey Secret `koanf:"access_key"`
+	// Secret key of access_key.
+	SecretKey Secret `koanf:"secret_key"`
+	// Session token of temporary keys.
+	SessionToken Secret `koanf:"session_token"`
+	// Where keys come from: static are those written here, default_chain the
+	// environment (AWS_ACCESS_KEY_ID …), the shared credentials file, or the role of
+	// the container or machine.
+	Credentials string `koanf:"credentials" shown:"static with access_key, else default_chain" enum:"static,default_chain"`
+	// Encryption that is asked for new objects; without it the bucket's own applies.
+	Encryption string `koanf:"encryption" enum:"AES256,aws:kms"`
+	// Key of encryption aws:kms.
+	KMSKey string `koanf:"kms_key"`
+	// PEM file with the certificate authorities to trust instead of the system's.
+	CA string `koanf:"ca"`
 }
 
 // Server is how operators reach the process.

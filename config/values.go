@@ -2,6 +2,7 @@ package config
 
 import (
 	"net"
+	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
@@ -44,6 +45,7 @@ var checks = map[string]check{
 	"broker":    {"", checkBroker},
 	"listen":    {"", checkListen},
 	"warehouse": {"", checkWarehouse},
+	"endpoint":  {"", checkEndpoint},
 	"version":   {"", checkVersion},
 	"window":    {windowPattern, checkWindow},
 }
@@ -136,8 +138,23 @@ func checkWarehouse(s string) (string, string) {
 		return "", ""
 	case scheme == "file":
 		return "is not a path", "write the folder without file://"
+	case scheme == "s3":
+		if u, err := url.Parse(s); err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil || u.Port() != "" {
+			return "is no folder of a bucket", "write s3://BUCKET/FOLDER, and keys and endpoint under warehouse.s3"
+		}
+		return "", ""
+	case scheme == "s3a" || scheme == "s3n":
+		return "is the spelling of Hadoop", "write s3://BUCKET/FOLDER"
 	}
-	return "is in a kind of store that is not supported yet by this version", "use a local folder"
+	return "is in a kind of store that is not supported yet by this version", "use a local folder or s3://BUCKET/FOLDER"
+}
+
+func checkEndpoint(s string) (string, string) {
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.Path != "" && u.Path != "/" {
+		return "is no URL of a store", "write https://HOST:PORT"
+	}
+	return "", ""
 }
 
 // formatVersion is the version of the file's format that this code reads.

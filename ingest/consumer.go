@@ -716,6 +716,9 @@ func (c *Consumer) flushLetters(ctx context.Context) bool {
 		return true
 	}
 	if ctx.Err() == nil {
+		c.mu.Lock()
+		c.suspect = true // it may pass, and is well again only when letters go through
+		c.mu.Unlock()
 		c.stopWith(Problem{"D-DLQ", err.Error()})
 	}
 	return false

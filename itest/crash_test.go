@@ -116,10 +116,13 @@ func TestCrash_NothingIsLostOrDoubledWhenTheDaemonIsKilled(t *testing.T) {
 
 // crashTable kills the daemon by plan while it applies changes to a table with the
 // given options, and compares what it has made of them with the model.
-func crashTable(t *testing.T, rnd *rand.Rand, seed uint64, changes int, plan []string, options string) *rig {
+func crashTable(t *testing.T, rnd *rand.Rand, seed uint64, changes int, plan []string, options string, on ...func(*rig)) *rig {
 	topic := newTopic(t, crashPartitions)
 	r := newRig(t, "", pipe{Topic: topic, More: fmt.Sprintf("create: { types: { id: BIGINT, v: BIGINT, s: STRING }, options: %s }\nbatch: { rows: %d, interval: 100ms, idle_flush: 20ms }", options, changes/len(plan)/crashBatches)})
 	r.session = "1s"
+	for _, f := range on {
+		f(r)
+	}
 	r.configure("")
 	m := &crashModel{load: crashLoad{seed}, now: map[int]int{}}
 	kills := 0

@@ -530,7 +530,7 @@ func TestFault_F15_WithoutItsDeadLettersABatchWaits(t *testing.T) {
 	_, err := r.kafka.Admin(t).AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "max.message.bytes", Value: &large}}, dlq)
 	require.NoError(t, err)
 	m.upsert(row(2, "waits"))
-	r.waitApplied(p) // by itself
+	r.waitRecovered(p) // by itself
 	harness.MustStop(t, p)
 	r.equals(m)
 	letters := consume(t, r.kafka, dlq, kgo.NewOffset().AtStart(), 1)

@@ -2,7 +2,7 @@
 # Fetches the real parts that the integration tests judge with, through Maven and pip, and compiles our small
 # Java programs against them. Safe to repeat and to run side by side; what is complete is not fetched again.
 #
-#   itest/fetch.sh [tools|kafka|paimon|flink|pypaimon|paimon-rust|spark|all]…     (default: all but spark)
+#   itest/fetch.sh [tools|kafka|paimon|flink|pypaimon|paimon-rust|versitygw|spark|all]…     (default: all but spark)
 #
 # Standard output: where things are, one name=value a line. Standard error: what is being done.
 # Cache: $APPLIER_CACHE, else ${XDG_CACHE_HOME:-$HOME/.cache}/applier. Nothing is written elsewhere
@@ -135,6 +135,17 @@ python_venv() {
     "$2/bin/python" -m pip install -q --disable-pip-version-check --no-input -r "$1" </dev/null >&2
 }
 
+# go_part NAME: a Go program by go/NAME.txt, built from its own module at that version.
+go_part() {
+  local name=$1 spec version dir
+  spec=$here/go/$name.txt
+  version=$(sed 's/.*@//' "$spec")
+  dir=$cache/$name-$version
+  need go golang
+  keep "$name" "$dir" "$spec" env GOBIN="$dir" GOFLAGS= go install "$(cat "$spec")"
+  echo "$name.program=$dir/$name"
+}
+
 # tools: programs of the machine that inject faults.
 tools() {
   need strace strace
@@ -151,7 +162,8 @@ part() {
   flink) java_part flink flinksql ;;
   pypaimon | paimon-rust) python_part "$1" ;;
   spark) python_part spark ;;
-  *) fail "unknown part $1 (tools, kafka, paimon, flink, pypaimon, paimon-rust, spark, all)" ;;
+  versitygw) go_part versitygw ;;
+  *) fail "unknown part $1 (tools, kafka, paimon, flink, pypaimon, paimon-rust, versitygw, spark, all)" ;;
   esac
 }
 
@@ -159,8 +171,8 @@ main() {
   need flock util-linux
   mkdir -p "$cache"
   case "${*:-default}" in
-  default) set -- tools kafka paimon flink pypaimon paimon-rust ;;
-  all) set -- tools kafka paimon flink pypaimon paimon-rust spark ;;
+  default) set -- tools kafka paimon flink pypaimon paimon-rust versitygw ;;
+  all) set -- tools kafka paimon flink pypaimon paimon-rust versitygw spark ;;
   esac
   # pip beside Maven: one waits mostly for the network, the other for the disk.
   local p pids=() failed=0

@@ -3,6 +3,7 @@
 package itest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,7 +44,8 @@ type pipe struct {
 type rig struct {
 	t         *testing.T
 	kafka     *harness.Cluster
-	Warehouse string
+	Warehouse string // a folder, where judges read
+	store     string // what the configuration says instead, if the daemon does not write there itself
 	State     string
 	File      string
 	Public    string // http://host:port of /metrics, /healthz, /readyz
@@ -92,7 +94,7 @@ func (r *rig) configure(top string) {
 	r.Public, r.Admin = fmt.Sprintf("http://127.0.0.1:%d", public), fmt.Sprintf("http://127.0.0.1:%d", admin)
 	var b strings.Builder
 	fmt.Fprintf(&b, "version: 1\nkafka: { brokers: [%s], session_timeout: %s }\n", `"`+strings.Join(r.kafka.Addrs(), `", "`)+`"`, r.session)
-	fmt.Fprintf(&b, "warehouse: %s\nstate_dir: %s\n", r.Warehouse, r.State)
+	fmt.Fprintf(&b, "warehouse: %s\nstate_dir: %s\n", cmp.Or(r.store, r.Warehouse), r.State)
 	fmt.Fprintf(&b, "server: { listen: \"127.0.0.1:%d\", admin: { listen: \"127.0.0.1:%d\" } }\n%spipelines:\n", public, admin, lines(0, top))
 	for _, p := range r.pipes {
 		fmt.Fprintf(&b, "  %s:\n    id: %s\n    source: { topic: %s, format: %s }\n    target: %s\n", p.Name, p.ID, p.Topic, p.Format, p.Table)

@@ -13,7 +13,6 @@ import (
 	"applier/merger/sql"
 	"applier/merger/sqlparse"
 	"applier/storage/catalog"
-	"applier/storage/objstore"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -40,11 +39,11 @@ it is a prompt, or runs what comes on standard input.
 	goOn := c.Flags().Bool("continue-on-error", false, "go on after a statement that failed")
 	database := c.Flags().String("database", catalog.DefaultDatabase, "current database at the beginning")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		root, err := flags.root()
+		warehouse, err := flags.open()
 		if err != nil {
 			return err
 		}
-		session, err := newSQLSession(root, *database)
+		session, err := newSQLSession(c.Context(), warehouse, *database)
 		if err != nil {
 			return err
 		}
@@ -77,16 +76,12 @@ it is a prompt, or runs what comes on standard input.
 	return c
 }
 
-// newSQLSession opens a warehouse; a new one gets the database default.
-func newSQLSession(root, database string) (*sql.Session, error) {
-	c, err := catalog.NewFileSystem(root, objstore.LocalOptions{})
-	if err != nil {
-		return nil, err
-	}
-	if list, err := c.Databases(); err != nil {
+// newSQLSession begins a session on a warehouse; a new one gets the database default.
+func newSQLSession(ctx context.Context, c *catalog.FileSystem, database string) (*sql.Session, error) {
+	if list, err := c.Databases(ctx); err != nil {
 		return nil, err
 	} else if len(list) == 0 {
-		if err := c.CreateDatabase(catalog.DefaultDatabase); err != nil && !errors.Is(err, catalog.ErrDatabaseExists) {
+		if err := c.CreateDatabase(ctx, catalog.DefaultDatabase); err != nil && !errors.Is(err, catalog.ErrDatabaseExists) {
 			return nil, err
 		}
 	}

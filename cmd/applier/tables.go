@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -8,8 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"applier/cmd/applier/internal/app"
+	"applier/config"
 	"applier/storage/catalog"
-	"applier/storage/objstore"
 	"applier/storage/paimon"
 	"applier/storage/types"
 
@@ -22,7 +24,7 @@ type warehouseFlags struct{ file, warehouse *string }
 func addWarehouseFlags(c *cobra.Command) warehouseFlags {
 	return warehouseFlags{
 		file:      c.Flags().StringP("config", "c", "", "configuration file that names the warehouse"),
-		warehouse: c.Flags().String("warehouse", "", "warehouse folder, instead of a configuration"),
+		warehouse: c.Flags().String("warehouse", "", "warehouse folder, or s3://BUCKET/FOLDER, instead of a configuration"),
 	}
 }
 
@@ -43,24 +45,28 @@ func addTableFlags(c *cobra.Command) tableFlags {
 	}
 }
 
-// root returns the warehouse folder.
-func (f warehouseFlags) root() (string, error) {
-	root := *f.warehouse
-	if root == "" {
+// open opens the catalog of the warehouse that the flags name. One that only a flag
+// names is reached as Amazon's own tools do, by variables of the environment.
+func (f warehouseFlags) open() (*catalog.FileSystem, error) {
+	w := config.Warehouse{Path: *f.warehouse}
+	if endpoint := cmp.Or(os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL")); w.OnS3() && endpoint != "" {
+		w.S3 = &config.S3{Endpoint: endpoint, PathStyle: true}
+	}
+	if w.Path == "" {
 		file := *f.file
 		if file == "" {
 			file = "applier.yml"
 			if _, err := os.Stat(file); err != nil {
-				return "", usageError("say where the table is: --warehouse DIR, or -c FILE")
+				return nil, usageError("say where the table is: --warehouse DIR or s3://BUCKET/FOLDER, or -c FILE")
 			}
 		}
 		cfg, err := load(file)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
-		root = cfg.Warehouse.Path
+		w = cfg.Warehouse
 	}
-	return root, nil
+	return app.OpenWarehouse(w, nil)
 }
 
 // openTable opens DATABASE.TABLE.
@@ -69,11 +75,7 @@ func (f warehouseFlags) openTable(ctx context.Context, name string, a paimon.Acc
 	if err != nil {
 		return nil, exitError{exitUsage, err}
 	}
-	root, err := f.root()
-	if err != nil {
-		return nil, err
-	}
-	c, err := catalog.NewFileSystem(root, objstore.LocalOptions{})
+	c, err := f.open()
 	if err != nil {
 		return nil, err
 	}

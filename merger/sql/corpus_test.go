@@ -79,7 +79,7 @@ func newSession(t *testing.T) (*Session, string) {
 	dir := t.TempDir()
 	c, err := catalog.NewFileSystem(dir, objstore.LocalOptions{})
 	require.NoError(t, err)
-	require.NoError(t, c.CreateDatabase("default"))
+	require.NoError(t, c.CreateDatabase(t.Context(), "default"))
 	return New(Options{Catalog: c, Name: "p", User: "test", Now: time.Now, NewUUID: func() string { return uuid.New().String() }}), dir
 }
 

@@ -16,7 +16,7 @@ import (
 	"applier/storage/types"
 )
 
-func (r *run) createDatabase(n *sqlparse.CreateDatabase) (*Result, error) {
+func (r *run) createDatabase(ctx context.Context, n *sqlparse.CreateDatabase) (*Result, error) {
 	name, err := r.databaseName(n.Name)
 	if err != nil {
 		return nil, err
@@ -24,7 +24,7 @@ func (r *run) createDatabase(n *sqlparse.CreateDatabase) (*Result, error) {
 	if n.Location != nil {
 		return nil, fail(n.Pos, sqlparse.ClassUnsupported, "LOCATION is not supported: databases are folders of the warehouse")
 	}
-	err = r.o.Catalog.CreateDatabase(name)
+	err = r.o.Catalog.CreateDatabase(ctx, name)
 	switch {
 	case errors.Is(err, catalog.ErrDatabaseExists) && n.IfNotExists:
 		err = nil
@@ -101,7 +101,7 @@ func dynamicNote(dynamic map[int]string) string {
 }
 
 func (r *run) mayCreate(ctx context.Context, n *sqlparse.CreateTable, name catalog.Name) error {
-	ok, err := r.o.Catalog.HasDatabase(name.Database)
+	ok, err := r.o.Catalog.HasDatabase(ctx, name.Database)
 	if err != nil {
 		return err
 	}

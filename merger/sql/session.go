@@ -92,7 +92,7 @@ func (r *run) execute(ctx context.Context, stmt sqlparse.Statement) (*Result, er
 	case *sqlparse.Explain:
 		return r.explain(ctx, n)
 	case *sqlparse.CreateDatabase:
-		return r.createDatabase(n)
+		return r.createDatabase(ctx, n)
 	case *sqlparse.DropDatabase:
 		return r.dropDatabase(ctx, n)
 	case *sqlparse.CreateTable:
@@ -108,7 +108,7 @@ func (r *run) execute(ctx context.Context, stmt sqlparse.Statement) (*Result, er
 	case *sqlparse.Describe:
 		return r.describe(ctx, n)
 	case *sqlparse.Use:
-		return r.use(n)
+		return r.use(ctx, n)
 	case *sqlparse.Set:
 		return r.set(n)
 	case *sqlparse.Reset:

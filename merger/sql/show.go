@@ -40,7 +40,7 @@ func (res *Result) add(values ...string) {
 func (r *run) show(ctx context.Context, n *sqlparse.Show) (*Result, error) {
 	switch n.What {
 	case "DATABASES":
-		return r.showDatabases(n)
+		return r.showDatabases(ctx, n)
 	case "TABLES":
 		return r.showTables(ctx, n)
 	case "VIEWS":
@@ -100,8 +100,8 @@ func matches(pattern *string, name string) bool {
 	return false
 }
 
-func (r *run) showDatabases(n *sqlparse.Show) (*Result, error) {
-	list, err := r.o.Catalog.Databases()
+func (r *run) showDatabases(ctx context.Context, n *sqlparse.Show) (*Result, error) {
+	list, err := r.o.Catalog.Databases(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -275,7 +275,7 @@ func (r *run) describe(ctx context.Context, n *sqlparse.Describe) (*Result, erro
 		}
 		return res, nil
 	case n.Database:
-		return r.describeDatabase(n)
+		return r.describeDatabase(ctx, n)
 	}
 	if len(n.Name.Parts) == 1 {
 		if v := r.views[strings.ToLower(n.Name.Last())]; v != nil {
@@ -341,12 +341,12 @@ func (res *Result) describeMore(name catalog.Name, s *paimon.Schema) {
 	res.add("Table Properties", "["+strings.Join(props, ",")+"]", "")
 }
 
-func (r *run) describeDatabase(n *sqlparse.Describe) (*Result, error) {
+func (r *run) describeDatabase(ctx context.Context, n *sqlparse.Describe) (*Result, error) {
 	name, err := r.databaseName(n.Name)
 	if err != nil {
 		return nil, err
 	}
-	ok, err := r.o.Catalog.HasDatabase(name)
+	ok, err := r.o.Catalog.HasDatabase(ctx, name)
 	if err == nil && !ok {
 		err = fail(n.Name.Position(), ClassNoDatabase, "there is no database %s", name)
 	}
@@ -376,7 +376,7 @@ func describeColumn(s *paimon.Schema, n *sqlparse.Describe) (*Result, error) {
 	return res, nil
 }
 
-func (r *run) use(n *sqlparse.Use) (*Result, error) {
+func (r *run) use(ctx context.Context, n *sqlparse.Use) (*Result, error) {
 	if len(n.Name.Parts) == 1 && sameName(n.Name.Last(), r.o.Name) {
 		return &Result{}, nil
 	}
@@ -384,7 +384,7 @@ func (r *run) use(n *sqlparse.Use) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	ok, err := r.o.Catalog.HasDatabase(name)
+	ok, err := r.o.Catalog.HasDatabase(ctx, name)
 	if errors.Is(err, catalog.ErrBadName) || err == nil && !ok {
 		return nil, fail(n.Name.Position(), ClassNoDatabase, "there is no database %s", name)
 	}

@@ -1,16 +1,14 @@
 // Package catalog finds and makes tables by name. The one kind there is now is
-// the file system catalog: a database is a folder NAME.db below the warehouse, a
-// table a folder in it that has a schema (source: Paimon FileSystemCatalog).
+// the file system catalog, on a local disk or in an object store: a database is a
+// folder NAME.db below the warehouse, a table a folder in it that has a schema
+// (source: Paimon FileSystemCatalog).
 package catalog
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 
 	"applier/storage/objstore"
@@ -54,11 +52,10 @@ func ParseName(s string) (Name, error) {
 // String returns DATABASE.TABLE.
 func (n Name) String() string { return n.Database + "." + n.Table }
 
-// FileSystem is a catalog of a warehouse on the local disk. It is safe for
-// concurrent use and keeps nothing: every call looks at the disk.
+// FileSystem is a catalog of a warehouse that is a tree of folders. It is safe for
+// concurrent use and keeps nothing: every call looks.
 type FileSystem struct {
-	root string
-	open func(folder string) (objstore.Bucket, error)
+	w warehouse
 }
 
 // NewFileSystem returns the catalog of a warehouse folder, which must exist.
@@ -70,15 +67,21 @@ func NewFileSystem(root string, o objstore.LocalOptions) (*FileSystem, error) {
 		return nil, fmt.Errorf("opening warehouse %s: %w", root, err)
 	}
 	open := func(folder string) (objstore.Bucket, error) { return objstore.NewLocal(folder, o) }
-	return &FileSystem{root: root, open: open}, nil
+	return &FileSystem{&localWarehouse{root, open}}, nil
 }
 
-// UseStore replaces what opens a table's folder, before the first call of
-// another method: tests put something between the tables and the disk, or
+// UseStore replaces what opens a table's folder on the local disk, before the first
+// call of another method: tests put something between the tables and the disk, or
 // another disk below them.
-func (c *FileSystem) UseStore(open func(folder string) (objstore.Bucket, error)) { c.open = open }
+func (c *FileSystem) UseStore(open func(folder string) (objstore.Bucket, error)) {
+	if w, ok := c.w.(*localWarehouse); ok {
+		w.open = open
+	}
+}
 
-func (c *FileSystem) dir(n Name) string { return filepath.Join(c.root, n.Database+".db", n.Table) }
+func databaseFolder(name string) string { return name + ".db" }
+
+func (n Name) folder() string { return databaseFolder(n.Database) + "/" + n.Table }
 
 // Bucket returns the store of an existing table's folder, which is the
 // bucket's root: a table that is dropped is never made again by writing to it.
@@ -86,7 +89,7 @@ func (c *FileSystem) Bucket(ctx context.Context, n Name) (objstore.Bucket, error
 	if !namePart.MatchString(n.Database) || !namePart.MatchString(n.Table) {
 		return nil, fmt.Errorf("%w: %q", ErrBadName, n)
 	}
-	b, err := c.open(c.dir(n))
+	b, err := c.w.bucket(n.folder())
 	if errors.Is(err, objstore.ErrNotExist) {
 		return nil, fmt.Errorf("%w: %s", ErrNoTable, n)
 	}
@@ -121,10 +124,10 @@ func (c *FileSystem) Create(ctx context.Context, n Name, s *paimon.Schema) (*pai
 	if !namePart.MatchString(n.Database) || !namePart.MatchString(n.Table) {
 		return nil, fmt.Errorf("%w: %q", ErrBadName, n)
 	}
-	if err := c.makeFolders(n); err != nil {
+	if err := c.w.make(ctx, n.folder()); err != nil {
 		return nil, fmt.Errorf("creating table %s: %w", n, err)
 	}
-	b, err := c.open(c.dir(n))
+	b, err := c.w.bucket(n.folder())
 	if err != nil {
 		return nil, err
 	}
@@ -137,33 +140,18 @@ func (c *FileSystem) Create(ctx context.Context, n Name, s *paimon.Schema) (*pai
 	return paimon.OpenTable(ctx, b, paimon.Write)
 }
 
-// makeFolders makes the database's and the table's folder and syncs their
-// parents, so that a table with commits cannot vanish with a power cut.
-func (c *FileSystem) makeFolders(n Name) error {
-	if err := os.MkdirAll(c.dir(n), 0o777); err != nil {
-		return err
-	}
-	for _, dir := range []string{filepath.Dir(c.dir(n)), c.root} {
-		if err := syncFolder(dir); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Databases lists the databases, sorted.
-func (c *FileSystem) Databases() ([]string, error) {
-	entries, err := os.ReadDir(c.root)
+func (c *FileSystem) Databases(ctx context.Context) ([]string, error) {
+	folders, _, err := c.w.folders(ctx, "")
 	if err != nil {
-		return nil, fmt.Errorf("listing warehouse %s: %w", c.root, err)
+		return nil, fmt.Errorf("listing warehouse %s: %w", c.w, err)
 	}
 	var out []string
-	for _, e := range entries {
-		if name, ok := strings.CutSuffix(e.Name(), ".db"); ok && e.IsDir() && name != "" {
+	for _, f := range folders {
+		if name, ok := strings.CutSuffix(f, ".db"); ok && name != "" {
 			out = append(out, name)
 		}
 	}
-	slices.Sort(out)
 	return out, nil
 }
 
@@ -172,24 +160,23 @@ func (c *FileSystem) Tables(ctx context.Context, database string) ([]string, err
 	if !namePart.MatchString(database) {
 		return nil, fmt.Errorf("%w: database %q", ErrBadName, database)
 	}
-	entries, err := os.ReadDir(filepath.Join(c.root, database+".db"))
-	if errors.Is(err, os.ErrNotExist) {
+	folders, _, err := c.w.folders(ctx, databaseFolder(database))
+	if errors.Is(err, objstore.ErrNotExist) {
 		return nil, fmt.Errorf("%w: %s", ErrNoDatabase, database)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listing database %s: %w", database, err)
 	}
 	var out []string
-	for _, e := range entries {
-		if !e.IsDir() || !namePart.MatchString(e.Name()) {
+	for _, f := range folders {
+		if !namePart.MatchString(f) {
 			continue
 		}
-		if _, err := c.Bucket(ctx, Name{database, e.Name()}); err == nil {
-			out = append(out, e.Name())
+		if _, err := c.Bucket(ctx, Name{database, f}); err == nil {
+			out = append(out, f)
 		} else if !errors.Is(err, ErrNoTable) {
 			return nil, err
 		}
 	}
-	slices.Sort(out)
 	return out, nil
 }

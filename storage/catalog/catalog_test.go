@@ -44,7 +44,7 @@ func TestFileSystem_CreatesAndFindsTables(t *testing.T) {
 	require.Equal(t, "k", tab.Schema().Fields[0].Name)
 	require.NoError(t, os.MkdirAll(filepath.Join(root, "sales.db", "no_schema"), 0o755))
 	require.NoError(t, os.MkdirAll(filepath.Join(root, "other"), 0o755))
-	dbs, err := c.Databases()
+	dbs, err := c.Databases(ctx)
 	require.NoError(t, err)
 	require.Equal(t, []string{"sales"}, dbs)
 	tables, err := c.Tables(ctx, "sales")

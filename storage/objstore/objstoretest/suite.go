@@ -15,6 +15,23 @@ import (
 	"applier/storage/objstore"
 )
 
+// Traits are what a bucket may do otherwise than a disk; it has them as a method
+// Traits.
+type Traits struct {
+	// Flat: there are no folders but those that names make, so an object may have the
+	// name of one.
+	Flat bool
+	// MaxName is the longest part of a key that the server takes, if less than 255.
+	MaxName int
+}
+
+func traits(b objstore.Bucket) Traits {
+	if t, ok := b.(interface{ Traits() Traits }); ok {
+		return t.Traits()
+	}
+	return Traits{}
+}
+
 // Run tests the buckets that open returns: an empty one for each call, which open
 // cleans up when its test ends.
 func Run(t *testing.T, open func(t *testing.T) objstore.Bucket) {

@@ -1,11 +1,13 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -148,9 +150,38 @@ func tableOptions(user map[string]string) map[string]string {
 	return options
 }
 
+// Observe is told of the requests to a store; see objstore.LocalOptions.
+type Observe = func(op, key string, bytes int64, err error, d time.Duration)
+
+// OpenWarehouse opens the catalog of a warehouse, on the local disk or in an object
+// store.
+func OpenWarehouse(w config.Warehouse, observe Observe) (*catalog.FileSystem, error) {
+	if !w.OnS3() {
+		return catalog.NewFileSystem(w.Path, objstore.LocalOptions{Observe: observe})
+	}
+	o := objstore.S3Options{Region: cmp.Or(os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), "us-east-1"), Observe: observe}
+	o.Bucket, o.Prefix = w.Location()
+	if s := w.S3; s != nil {
+		o.Endpoint, o.Region, o.PathStyle = s.Endpoint, cmp.Or(s.Region, o.Region), s.PathStyle
+		o.AccessKey, o.SecretKey, o.SessionToken = s.AccessKey.Reveal(), s.SecretKey.Reveal(), s.SessionToken.Reveal()
+		o.Encryption, o.KMSKey = s.Encryption, s.KMSKey
+		if s.CA != "" {
+			var err error
+			if o.TLS, err = (config.TLS{CA: s.CA}).ClientConfig(); err != nil {
+				return nil, fmt.Errorf("warehouse.s3.ca %w", err)
+			}
+		}
+	}
+	c, err := catalog.NewS3(o)
+	if err != nil {
+		return nil, fmt.Errorf("opening warehouse %s: %w", w.Path, err)
+	}
+	return c, nil
+}
+
 // newCatalog opens the warehouse.
-func newCatalog(cfg *config.Config, observe func(op, key string, bytes int64, err error, d time.Duration)) (*catalog.FileSystem, error) {
-	return catalog.NewFileSystem(cfg.Warehouse.Path, objstore.LocalOptions{Observe: observe})
+func newCatalog(cfg *config.Config, observe Observe) (*catalog.FileSystem, error) {
+	return OpenWarehouse(cfg.Warehouse, observe)
 }
 
 // kafkaOptions converts the connection settings.
