@@ -31,6 +31,10 @@ func classify(err error) Code {
 		return CodeReadOnly
 	case errors.Is(err, objstore.ErrPermission):
 		return CodePermission
+	case errors.Is(err, objstore.ErrClock):
+		return CodeClock
+	case errors.Is(err, objstore.ErrCertificate):
+		return CodeStoreTLS
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
 		return CodeFiles
 	case errors.Is(err, keyindex.ErrMemory), errors.Is(err, syscall.ENOMEM):

@@ -44,6 +44,8 @@ const (
 	CodeReadOnly    Code = "D-READONLY"
 	CodePermission  Code = "D-PERM"
 	CodeFiles       Code = "D-FILES"
+	CodeClock       Code = "S-CLOCK"
+	CodeStoreTLS    Code = "S-TLS"
 	CodeDeadLetter  Code = "D-DLQ"
 	CodeConfig      Code = "C-CHANGED"
 	CodeMemory      Code = "I-MEMORY"
@@ -167,10 +169,18 @@ var codeList = []CodeInfo{
 	{CodeFull, "No space is left where the table, or `state_dir`, lives.", "Free space; the pipeline goes on by itself.", true, false},
 	{CodeIO, "Reading or writing the table fails.", "Look at the error, the disk and the kernel log; the pipeline keeps trying.", true, false},
 	{CodeReadOnly, "The file system is read-only.", "Remount it; the pipeline goes on by itself.", true, false},
-	{CodePermission, "The table's folders refuse this user.", "Correct owner or mode; the pipeline keeps trying.", true, false},
+	{
+		CodePermission, "The table's folders, or the bucket, refuse this user.",
+		"Correct owner or mode; on S3 the keys, or the user's policy (s3:ListBucket on the bucket; s3:GetObject, PutObject, DeleteObject, AbortMultipartUpload on its objects). The pipeline keeps trying.", true, false,
+	},
 	{
 		CodeFiles, "The process or the machine is out of file descriptors.",
 		"Raise the limit (`ulimit -n`, LimitNOFILE= of systemd); the pipeline keeps trying.", true, false,
+	},
+	{CodeClock, "The object store refuses requests because its clock and this machine's differ by minutes.", "Set the clock (NTP); the pipeline goes on by itself.", true, false},
+	{
+		CodeStoreTLS, "The object store's certificate is refused: expired, for another host, or of an unknown authority.",
+		"Renew it, or correct `warehouse.s3.ca` or `warehouse.s3.endpoint`; the pipeline keeps trying.", true, false,
 	},
 	{
 		CodeDeadLetter, "Dead letters cannot be written, so the batch that produced them waits.",

@@ -168,7 +168,11 @@ names. Younger ones stay, since they may belong to a commit that is under way.`,
 					return err
 				}
 				fmt.Fprintf(w, "%d files (%s) %s\n", len(found), humanSize(bytes), verb)
-				return nil
+				uploads, err := t.Uploads(ctx, now, now.Add(-*age), !dry)
+				if uploads > 0 {
+					fmt.Fprintf(w, "%d unfinished uploads %s\n", uploads, verb)
+				}
+				return err
 			}
 		})
 }

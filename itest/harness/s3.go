@@ -3,6 +3,7 @@ package harness
 import (
 	"bytes"
 	"context"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"net"
@@ -29,6 +30,8 @@ const (
 type S3Server struct {
 	Root     string // a bucket is a folder in it
 	Endpoint string
+	args     []string
+	program  string
 	process  *Process
 }
 
@@ -45,14 +48,24 @@ func S3(t testing.TB, bucket string) *S3Server {
 	}
 	port := FreePort(t)
 	s.Endpoint = fmt.Sprintf("http://127.0.0.1:%d", port)
-	s.process, err = Start(Spec{
-		Name: "versitygw", Path: p["program"],
-		Args: []string{"--access", S3User, "--secret", S3Secret, "--port", fmt.Sprintf("127.0.0.1:%d", port), "--quiet", "posix", s.Root},
-	})
+	s.program = p["program"]
+	s.args = []string{"--access", S3User, "--secret", S3Secret, "--port", fmt.Sprintf("127.0.0.1:%d", port), "--quiet", "posix", s.Root}
+	s.Start(t)
+	t.Cleanup(s.Stop)
+	return s
+}
+
+// Stop kills the server.
+func (s *S3Server) Stop() { s.process.Kill() }
+
+// Start starts the server again on its folder.
+func (s *S3Server) Start(t testing.TB) {
+	t.Helper()
+	var err error
+	s.process, err = Start(Spec{Name: "versitygw", Path: s.program, Args: s.args})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.process.Kill)
 	Until(t, time.Minute, "versitygw to listen", func() (bool, error) {
 		if s.process.Exited() {
 			return false, fmt.Errorf("it ended:\n%s", s.process.Output.Tail(20))
@@ -63,7 +76,6 @@ func S3(t testing.TB, bucket string) *S3Server {
 		}
 		return err == nil, nil
 	})
-	return s
 }
 
 // Fault is what happens to a request on its way.
@@ -76,11 +88,15 @@ type Fault struct {
 	Cut     int           // the body of the server's answer ends after so many bytes
 	Delay   time.Duration // before the server is asked
 	Late    time.Duration // the server is asked so long after the connection was cut
+	Rate    int           // bytes a second that the request's body comes at
+	Forbid  bool          // what is missing is answered as forbidden, as without s3:ListBucket
+	Flip    bool          // a byte in the middle of the answer's body is another
 }
 
 // S3Proxy stands between a client and an S3 server.
 type S3Proxy struct {
 	Endpoint string
+	CA       string // PEM file with the authority of an https endpoint
 	target   *url.URL
 	server   *httptest.Server
 	forward  *httputil.ReverseProxy
@@ -91,8 +107,8 @@ type S3Proxy struct {
 	seen   []string // METHOD path
 }
 
-// NewS3Proxy starts one; it ends with the test.
-func NewS3Proxy(t testing.TB, endpoint string) *S3Proxy {
+// NewS3Proxy starts one, with TLS if so wanted; it ends with the test.
+func NewS3Proxy(t testing.TB, endpoint string, secure bool) *S3Proxy {
 	t.Helper()
 	target, err := url.Parse(endpoint)
 	if err != nil {
@@ -103,7 +119,17 @@ func NewS3Proxy(t testing.TB, endpoint string) *S3Proxy {
 		Rewrite:      func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = target.Scheme, target.Host }, // Host stays: it is signed
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}
-	p.server = httptest.NewServer(p)
+	p.server = httptest.NewUnstartedServer(p)
+	if secure {
+		p.server.StartTLS()
+		p.CA = filepath.Join(t.TempDir(), "ca.pem")
+		block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.server.Certificate().Raw})
+		if err := os.WriteFile(p.CA, block, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	} else {
+		p.server.Start()
+	}
 	p.Endpoint = p.server.URL
 	t.Cleanup(func() {
 		p.server.CloseClientConnections()
@@ -182,6 +208,11 @@ func (p *S3Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	case f.Cut > 0:
 		p.cut(w, r, f.Cut)
+	case f.Rate > 0:
+		r.Body = &slowBody{r.Body, f.Rate}
+		p.forward.ServeHTTP(w, r)
+	case f.Forbid, f.Flip:
+		p.change(w, r, f)
 	case f.Status != 0:
 		if f.Applied {
 			p.forward.ServeHTTP(httptest.NewRecorder(), r)
@@ -200,6 +231,39 @@ func (p *S3Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(f.Delay) // a slow network
 		p.forward.ServeHTTP(w, r)
 	}
+}
+
+// change lets the server answer, and sends another answer.
+func (p *S3Proxy) change(w http.ResponseWriter, r *http.Request, f *Fault) {
+	rec := httptest.NewRecorder()
+	p.forward.ServeHTTP(rec, r)
+	body := rec.Body.Bytes()
+	for k, v := range rec.Header() {
+		w.Header()[k] = v
+	}
+	if f.Forbid && rec.Code == http.StatusNotFound {
+		rec.Code, body = http.StatusForbidden, []byte("<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>")
+		w.Header().Del("Content-Length")
+	}
+	if n := len(body); f.Flip && n > 0 {
+		body[n/2] ^= 0x55
+	}
+	w.WriteHeader(rec.Code)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(body)
+	}
+}
+
+// slowBody gives its bytes at a rate.
+type slowBody struct {
+	io.ReadCloser
+	rate int
+}
+
+func (b *slowBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p[:min(len(p), b.rate/4+1)])
+	time.Sleep(time.Duration(n) * time.Second / time.Duration(b.rate)) // the slow line is the point
+	return n, err
 }
 
 // cut lets the server answer and breaks the body off.

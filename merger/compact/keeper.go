@@ -208,6 +208,9 @@ func (k *Keeper) act(ctx context.Context, t *paimon.Table, a Action, d *Done) (d
 		return false, err
 	}
 	k.orphans, d.Orphans = now, len(found)
+	if _, err := t.Uploads(ctx, now, now.Add(-orphanAge), true); err != nil {
+		return len(found) > 0, err
+	}
 	return len(found) > 0, nil
 }
 

@@ -155,10 +155,14 @@ func s3Cause(err error) error {
 // s3Error says what was asked and what came of it.
 func s3Error(r request, err error) error {
 	cause := s3Cause(err)
-	if cause == err { //nolint:errorlint // the very same
+	resp, answered := s3Answer(err)
+	same := cause == err //nolint:errorlint // the very same
+	switch {
+	case same && answered && resp.Code != "":
+		return fmt.Errorf("%s %s: %s: %w", r.op, r.key, resp.Code, err)
+	case same:
 		return fmt.Errorf("%s %s: %w", r.op, r.key, err)
-	}
-	if resp, ok := s3Answer(err); ok && resp.Code != "" {
+	case answered && resp.Code != "":
 		return fmt.Errorf("%s %s: %w (%s: %s)", r.op, r.key, cause, resp.Code, resp.Message)
 	}
 	return fmt.Errorf("%s %s: %w (%w)", r.op, r.key, cause, err)

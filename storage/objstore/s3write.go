@@ -258,7 +258,7 @@ func (w *s3Writer) Abort() {
 	w.drop()
 }
 
-// drop gives the parts back; what stays is for AbortUploads.
+// drop gives the parts back; what stays is for Uploads.
 func (w *s3Writer) drop() {
 	if w.upload == "" {
 		return
@@ -268,9 +268,10 @@ func (w *s3Writer) drop() {
 	_ = w.b.s.core.AbortMultipartUpload(ctx, w.b.s.o.Bucket, w.b.full(w.key), w.upload)
 }
 
-// AbortUploads ends uploads below the bucket's folder that began before a time: their
-// writers have died. It returns how many there were.
-func (b *S3Bucket) AbortUploads(ctx context.Context, before time.Time) (int, error) {
+// Uploads counts, and ends if so wanted, the uploads below the bucket's folder that
+// began before a time: their writers have died, and their parts take space that no
+// listing shows.
+func (b *S3Bucket) Uploads(ctx context.Context, before time.Time, abort bool) (int, error) {
 	n := 0
 	for u := range b.s.core.ListIncompleteUploads(ctx, b.s.o.Bucket, b.prefix, true) {
 		if u.Err != nil {
@@ -279,10 +280,13 @@ func (b *S3Bucket) AbortUploads(ctx context.Context, before time.Time) (int, err
 		if !u.Initiated.Before(before) {
 			continue
 		}
+		n++
+		if !abort {
+			continue
+		}
 		if err := b.s.core.AbortMultipartUpload(ctx, b.s.o.Bucket, u.Key, u.UploadID); err != nil {
 			return n, s3Error(request{op: "delete", key: u.Key}, err)
 		}
-		n++
 	}
 	return n, ctx.Err()
 }

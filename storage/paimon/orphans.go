@@ -54,6 +54,25 @@ func (t *Table) FindOrphans(ctx context.Context, now, before time.Time) ([]Orpha
 	return slices.DeleteFunc(w.found, func(o Orphan) bool { return r.keys[o.Key] }), nil
 }
 
+// Uploads counts the table's unfinished uploads in an object store that began before
+// before, and ends them if abort says so; on a disk there are none.
+func (t *Table) Uploads(ctx context.Context, now, before time.Time, abort bool) (int, error) {
+	u, ok := t.bucket.(interface {
+		Uploads(ctx context.Context, before time.Time, abort bool) (int, error)
+	})
+	if !ok {
+		return 0, nil
+	}
+	if now.Sub(before) < MinOrphanAge {
+		return 0, fmt.Errorf("%w: uploads must be %s old", ErrOrphanAge, MinOrphanAge)
+	}
+	n, err := u.Uploads(ctx, before, abort)
+	if err != nil {
+		return n, fmt.Errorf("ending unfinished uploads: %w", err)
+	}
+	return n, nil
+}
+
 // DeleteOrphans deletes what FindOrphans found.
 func (t *Table) DeleteOrphans(ctx context.Context, found []Orphan) error {
 	for part := range slices.Chunk(found, deleteBatch) {
