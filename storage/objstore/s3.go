@@ -100,7 +100,7 @@ func NewS3(o S3Options) (*S3, error) {
 		return nil, fmt.Errorf("opening the S3 store: encryption %q is not known", o.Encryption)
 	}
 	lookup := minio.BucketLookupDNS
-	if o.PathStyle {
+	if o.PathStyle || isAddress(host) { // an address has no names below it
 		lookup = minio.BucketLookupPath
 	}
 	s.core, err = minio.NewCore(host, &minio.Options{
@@ -125,6 +125,13 @@ func s3Host(o S3Options) (host string, secure bool, err error) {
 		return "", false, fmt.Errorf("endpoint %q is no URL like https://HOST:PORT", o.Endpoint)
 	}
 	return u.Host, u.Scheme == "https", nil
+}
+
+func isAddress(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return net.ParseIP(strings.Trim(host, "[]")) != nil
 }
 
 func s3Credentials(o S3Options) *credentials.Credentials {

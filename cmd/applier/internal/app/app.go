@@ -122,7 +122,12 @@ func fetchBytes(memory int64, pipelines int) int32 {
 
 func (a *App) observeStore(op, _ string, _ int64, err error, d time.Duration) {
 	result := "ok"
-	if err != nil {
+	switch {
+	case errors.Is(err, objstore.ErrNotExist):
+		result = "not_found"
+	case errors.Is(err, objstore.ErrExist):
+		result = "exists"
+	case err != nil:
 		result = "error"
 	}
 	a.metrics.Storage.Requests.WithLabelValues(op, result).Inc()
