@@ -74,7 +74,12 @@ type Keeper struct {
 	Log     *slog.Logger
 
 	orphans time.Time // last search
+	next    time.Time // round; zero before the first Run
 }
+
+// firstRound is after how long the first round comes at the latest: a process that
+// starts again and again would otherwise never come to one.
+const firstRound = time.Minute
 
 // orphanAge and orphanEvery are those of the search for orphans: rarely, and only
 // for what is long past.
@@ -83,16 +88,14 @@ const (
 	orphanEvery = 24 * time.Hour
 )
 
-// Run goes on until ctx ends. Errors are told and do not end it.
+// Run goes on until ctx ends. Errors are told and do not end it. A later Run goes on
+// in the same rhythm.
 func (k *Keeper) Run(ctx context.Context) {
-	t := time.NewTicker(k.Upkeep.Every)
-	defer t.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.C:
-		}
+	if k.next.IsZero() {
+		k.next = time.Now().Add(min(k.Upkeep.Every, firstRound))
+	}
+	for k.wait(ctx) {
+		k.next = time.Now().Add(k.Upkeep.Every)
 		if !k.Mine() {
 			continue
 		}
@@ -105,6 +108,18 @@ func (k *Keeper) Run(ctx context.Context) {
 		if len(d.Steps) > 0 {
 			k.tell(d)
 		}
+	}
+}
+
+// wait returns when the next round is due, false if ctx ends before.
+func (k *Keeper) wait(ctx context.Context) bool {
+	t := time.NewTimer(time.Until(k.next))
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
 	}
 }
 

@@ -243,3 +243,28 @@ func TestWindow(t *testing.T) {
 		require.Error(t, err, bad)
 	}
 }
+
+// A process that starts often comes to its rounds all the same, and what interrupts a
+// Keeper does not put its next round off.
+func TestKeeper_ComesToItsRoundsHoweverOftenItStarts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 2, map[string]string{"deletion-vectors.enabled": "true"})
+		for range 6 {
+			w.insert(3)
+		}
+		var done []Done
+		k := w.keeper(Upkeep{Compact: true, Every: 6 * time.Hour}, always, &done)
+		for range 4 { // interrupted every 25 seconds
+			ctx, stop := context.WithTimeout(t.Context(), 25*time.Second)
+			k.Run(ctx)
+			stop()
+		}
+		require.Len(t, done, 1, "after a minute, not after hours")
+		for range 9 {
+			ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+			k.Run(ctx)
+			stop()
+		}
+		require.Len(t, done, 2, "and then in its own rhythm")
+	})
+}
