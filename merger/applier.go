@@ -117,6 +117,7 @@ type Applier struct {
 	taken          time.Time
 	busy           atomic.Pointer[Busy]
 	stages         map[string]time.Duration
+	stillAsked     func() // forgets what askStill asked
 
 	control chan Event
 	batches chan *batcher.Batch
@@ -295,6 +296,7 @@ func (a *Applier) end() {
 	if a.wait != nil {
 		a.wait.Stop()
 	}
+	a.forgetStill()
 	a.view.drop()
 	if a.batch != nil {
 		a.src.Release(a.batch)
@@ -434,6 +436,7 @@ func (a *Applier) step(ev Event) {
 // discard forgets what an attempt planned. Its files stay: that it failed is not
 // known before the name it asked for is somebody else's for good.
 func (a *Applier) discard() {
+	a.forgetStill()
 	if mutant.On(mutant.NeverDelete) && a.attempt != nil {
 		for _, f := range a.attempt.files {
 			_ = a.table.Bucket().Delete(context.Background(), f.Object.Key)
@@ -447,6 +450,7 @@ func (a *Applier) discard() {
 
 // release gives the batch behind info back, if it is the one in hand.
 func (a *Applier) release(info *BatchInfo) {
+	a.forgetStill()
 	a.attempt, a.planned = nil, nil
 	clear(a.copied)
 	if a.batch != nil && info.Op == "" {

@@ -92,19 +92,21 @@ func (c *chain) read(ctx context.Context, id int64) (*link, error) {
 // any more, or is another one: ids are used again after a rollback, and what was
 // below may be others too. A rollback removes from the top, so what is below one
 // that is there still stands as well.
-func (c *chain) doubt(ctx context.Context) error {
+//
+// It returns what it has read, nil for nothing that still stands.
+func (c *chain) doubt(ctx context.Context) (*link, error) {
 	old := c.seen[c.top]
 	if old == nil {
 		c.forget(0)
-		return nil
+		return nil, nil
 	}
 	l, err := c.read(ctx, c.top)
 	switch {
 	case errors.Is(err, objstore.ErrNotExist), err == nil && l.ref != old.ref:
 		c.forget(0)
-		return nil
+		return nil, nil
 	}
-	return err
+	return l, err
 }
 
 // chainMemory is how many snapshots below the newest one are remembered.
@@ -161,10 +163,10 @@ func (c *chain) follow(ctx context.Context, latest, earliest int64) (*walk, *Hal
 	if latest == 0 {
 		return w, nil, nil
 	}
-	if err := c.doubt(ctx); err != nil {
-		return nil, nil, err
+	top, err := c.doubt(ctx)
+	if err == nil && (top == nil || top.ref.ID != latest) {
+		top, err = c.fresh(ctx, latest)
 	}
-	top, err := c.fresh(ctx, latest)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -26,6 +26,7 @@ func Identity(name string, firstSchema []byte) string {
 // look performs steps 2 and 3: latest snapshot, newest record, and everything
 // that forbids going on.
 func (a *Applier) look(ctx context.Context, e Look) (Event, error) {
+	defer a.askLook(ctx, e)()
 	halt, reopen, err := a.checkTable(ctx)
 	if halt != nil || reopen || err != nil {
 		return Looked{Problem: halt, Reopen: reopen}, err

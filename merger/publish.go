@@ -10,6 +10,7 @@ import (
 
 // doPublish is step 11: create the snapshot under its name, which must be free.
 func (a *Applier) doPublish(ctx context.Context) Event {
+	defer a.forgetStill()
 	if void, err := a.void(ctx); err != nil {
 		a.set.Log.Warn("cannot look for what a commit needs; it is tried again", "err", err)
 		a.step(PublishFailed{Halt{classify(err), err.Error()}})

@@ -233,6 +233,7 @@ func (a *Applier) write(ctx context.Context, e Write) (Event, error) {
 	if at.keys, err = a.keysOf(objects, at.rewritten); err != nil {
 		return nil, err
 	}
+	a.askStill(ctx, e.Base)
 	if err := a.table.Bucket().PutAll(ctx, objects); err != nil {
 		return nil, fmt.Errorf("writing the files of snapshot %d: %w", e.Target, err)
 	}

@@ -189,6 +189,7 @@ func (s *S3) At(folder string) (*S3Bucket, error) {
 type S3Bucket struct {
 	s      *S3
 	prefix string // "" or with a slash at its end
+	ahead  ahead
 }
 
 // String names the folder, for people.

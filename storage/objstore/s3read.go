@@ -1,6 +1,7 @@
 package objstore
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -16,6 +17,13 @@ import (
 
 // Get implements Bucket.
 func (b *S3Bucket) Get(ctx context.Context, key string) ([]byte, error) {
+	if r := b.asked(ctx, Ask{AskGet, key}); r != nil {
+		return r.data, r.err
+	}
+	return b.get(ctx, key)
+}
+
+func (b *S3Bucket) get(ctx context.Context, key string) ([]byte, error) {
 	if err := CheckKey(key); err != nil {
 		return nil, err
 	}
@@ -50,6 +58,13 @@ func (b *S3Bucket) fetch(ctx context.Context, key string, o minio.GetObjectOptio
 
 // Stat implements Bucket.
 func (b *S3Bucket) Stat(ctx context.Context, key string) (Info, error) {
+	if r := b.asked(ctx, Ask{AskStat, key}); r != nil {
+		return r.info, r.err
+	}
+	return b.stat(ctx, key)
+}
+
+func (b *S3Bucket) stat(ctx context.Context, key string) (Info, error) {
 	if err := CheckKey(key); err != nil {
 		return Info{}, err
 	}
@@ -72,15 +87,34 @@ func wholeSecond(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 // listing that fails half way begins again, and folders have their place among
 // objects by their names without the slash.
 func (b *S3Bucket) List(ctx context.Context, prefix string, fn func(Info) error) error {
-	dir, err := checkPrefix(prefix)
+	var infos []Info
+	var err error
+	if r := b.asked(ctx, Ask{AskList, prefix}); r != nil {
+		infos, err = r.infos, r.err
+	} else {
+		infos, err = b.list(ctx, prefix)
+	}
 	if err != nil {
 		return err
+	}
+	for _, info := range infos {
+		if err := fn(info); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// list returns the children of a folder in the order of their keys.
+func (b *S3Bucket) list(ctx context.Context, prefix string) (infos []Info, err error) {
+	dir, err := checkPrefix(prefix)
+	if err != nil {
+		return nil, err
 	}
 	below := b.prefix
 	if dir != "" {
 		below = b.full(dir) + "/"
 	}
-	var infos []Info
 	err = b.s.do(ctx, request{op: "list", key: dir}, func(ctx context.Context, _ int) error {
 		infos = infos[:0]
 		ctx, cancel := context.WithCancel(ctx) // ends the client's goroutine on an error
@@ -101,16 +135,8 @@ func (b *S3Bucket) List(ctx context.Context, prefix string, fn func(Info) error)
 		}
 		return ctx.Err()
 	})
-	if err != nil {
-		return err
-	}
 	slices.SortFunc(infos, func(x, y Info) int { return cmp.Compare(x.Key, y.Key) })
-	for _, info := range infos {
-		if err := fn(info); err != nil {
-			return err
-		}
-	}
-	return nil
+	return infos, err
 }
 
 // Open implements Bucket. With the size known no request is made before the first
@@ -118,6 +144,11 @@ func (b *S3Bucket) List(ctx context.Context, prefix string, fn func(Info) error)
 func (b *S3Bucket) Open(ctx context.Context, key string, size int64) (Reader, error) {
 	if err := CheckKey(key); err != nil {
 		return nil, err
+	}
+	if r := b.asked(ctx, Ask{AskGet, key}); r != nil && r.err != nil {
+		return nil, r.err
+	} else if r != nil {
+		return wholeReader{bytes.NewReader(r.data)}, nil
 	}
 	r := &s3Reader{ctx: ctx, b: b, key: key, size: size}
 	if size < 0 {
@@ -129,6 +160,11 @@ func (b *S3Bucket) Open(ctx context.Context, key string, size int64) (Reader, er
 	}
 	return r, ctx.Err()
 }
+
+// wholeReader reads an object that is in memory.
+type wholeReader struct{ *bytes.Reader }
+
+func (wholeReader) Close() error { return nil }
 
 // Blocks that an s3Reader keeps: readers of Parquet ask for a few kilobytes here and
 // there, and each request has the latency of the store.

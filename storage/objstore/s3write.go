@@ -16,6 +16,7 @@ import (
 
 // put sends one object with its checksum; absent asks that the name be free.
 func (b *S3Bucket) put(ctx context.Context, key string, data []byte, absent bool) error {
+	defer b.written(key)
 	o := b.s.putOptions()
 	if absent {
 		o.SetMatchETagExcept("*") // If-None-Match: *
@@ -113,6 +114,7 @@ func (b *S3Bucket) Delete(ctx context.Context, keys ...string) error {
 		if err := CheckKey(keys[i]); err != nil {
 			return err
 		}
+		defer b.written(keys[i])
 		err := b.s.do(ctx, request{op: "delete", key: keys[i]}, func(ctx context.Context, _ int) error {
 			return b.s.core.RemoveObject(ctx, b.s.o.Bucket, b.full(keys[i]), minio.RemoveObjectOptions{})
 		})
