@@ -107,6 +107,7 @@ func (m *crashModel) advance(t *testing.T, to map[int32]int64) {
 // 200,000 changes over four partitions, the daemon killed at random times and at
 // every step of a commit. CRASH_CYCLES=500 makes it long (CRASH_SEED repeats one).
 func TestCrash_NothingIsLostOrDoubledWhenTheDaemonIsKilled(t *testing.T) {
+	t.Parallel()
 	blind := intVariable(t, "CRASH_CYCLES", 25)
 	seed := uint64(intVariable(t, "CRASH_SEED", int(time.Now().UnixNano()%1_000_000)))
 	t.Logf("seed %d", seed)

@@ -22,6 +22,7 @@ func TestCrash_InEveryTableMode(t *testing.T) {
 		"buckets, vectors":            "{ bucket: 3, bucket-key: id }",
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			seed := uint64(intVariable(t, "CRASH_SEED", int(time.Now().UnixNano()%1_000_000)))
 			t.Logf("seed %d", seed)
 			rnd := rand.New(rand.NewPCG(seed, 1))
