@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"applier/storage/types"
 )
@@ -76,8 +78,14 @@ func (e Evolution) Edits(table, record []types.Field) []ColumnEdit {
 	return e.fields(nil, table, record)
 }
 
-// maxColumns is how many columns a table may have for more to be added from records.
-const maxColumns = 2048
+// Limits of what records may add: columns of a table, and the bytes of a name.
+const (
+	maxColumns   = 2048
+	maxAddedName = 255
+)
+
+// unprintable: a name with such a character is nobody's column.
+func unprintable(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }
 
 func (e Evolution) fields(path []string, table, record []types.Field) (edits []ColumnEdit) {
 	for _, r := range record {
@@ -89,7 +97,7 @@ func (e Evolution) fields(path []string, table, record []types.Field) (edits []C
 		}
 		// Most engines could not tell names apart that differ in case only.
 		fold := func(f types.Field) bool { return strings.EqualFold(f.Name, r.Name) }
-		fits := r.Name != "" && len(r.Name) <= maxNameLength && len(table)+len(edits) < maxColumns
+		fits := r.Name != "" && len(r.Name) <= maxAddedName && !strings.ContainsFunc(r.Name, unprintable) && len(table)+len(edits) < maxColumns
 		if fits && !slices.ContainsFunc(table, fold) && !e.leaves(at) {
 			edits = append(edits, ColumnEdit{Path: at, Add: true, Type: r.Type.Nullable()})
 		}

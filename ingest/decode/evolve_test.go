@@ -2,6 +2,8 @@ package decode
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	"applier/ingest/change"
@@ -42,6 +44,8 @@ func TestEvolution_SaysWhatATableLacks(t *testing.T) {
 		{"inside of an array", parseFields(t, "list", "ARRAY<ROW<x BIGINT, y INT>>"), []string{"list.element.y INT"}, []string{"list.element.x BIGINT"}},
 		{"the values of a map", parseFields(t, "m", "MAP<STRING, BIGINT>"), nil, []string{"m.value BIGINT"}},
 		{"no name", parseFields(t, "", "INT"), nil, nil},
+		{"names that are nobody's", parseFields(t, "a\nb", "INT", "\x1b[2J", "INT", "\xff", "INT", strings.Repeat("n", 256), "INT", "\u202eabc", "INT"), nil, nil},
+		{"a name in another script", parseFields(t, "número 1", "INT"), []string{"número 1 INT"}, nil},
 		{"one that was refused", parseFields(t, "odd", "INT"), nil, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -97,5 +101,19 @@ func TestDecode_ARecordOfANewerSchemaAsksForTheChange(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, 1, res.Rows)
 		})
+	}
+}
+
+// Whatever schemas come, a table gets a bounded number of printable columns.
+func TestThreat_ColumnsOfRecords(t *testing.T) {
+	table := parseFields(t, "id", "BIGINT NOT NULL")
+	var record []types.Field
+	for i := range 5000 {
+		record = append(record, types.Field{Name: fmt.Sprintf("c%d", i), Type: types.IntType()}, types.Field{Name: fmt.Sprintf("C%d\n", i), Type: types.IntType()})
+	}
+	edits := Evolution{How: EvolveWiden}.Edits(table, record)
+	require.Len(t, edits, maxColumns-len(table))
+	for _, e := range edits {
+		require.NotContains(t, e.Path[0], "\n")
 	}
 }

@@ -118,7 +118,7 @@ func (p *planner) ignored(name string) {
 	if _, column := p.byName[name]; !column && len(p.unknown) < maxUnknownColumns && len(name) <= maxNameLength {
 		if _, known := p.unknown[name]; !known {
 			p.unknown[strings.Clone(name)] = struct{}{}
-			p.addNote(fmt.Sprintf("column %s: not in the table, its values are not kept", name))
+			p.addNote(fmt.Sprintf("column %.100q: not in the table, its values are not kept", name))
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -277,4 +278,25 @@ func TestS3_ReadsOfPartsAreFewRequests(t *testing.T) {
 		require.True(t, bytes.Equal(want[off:off+100], p))
 	}
 	require.Equal(t, 3, net.requests()-before)
+}
+
+// What an answer may not do: stand for a missing object unless it says so, or come
+// from whoever has another certificate.
+func TestThreat_ObjectStoreAnswers(t *testing.T) {
+	for _, code := range []string{"NoSuchThing", "XAdminUserNotFound", "NoSuchBucketPolicy", ""} {
+		b, net, _ := brokenS3(t)
+		net.decide = func(_ int, r *http.Request) (*http.Response, error) { return s3Reply(r, 404, code), nil }
+		_, err := b.Get(t.Context(), "a")
+		require.Error(t, err)
+		require.NotErrorIs(t, err, objstore.ErrNotExist, code)
+	}
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	defer server.Close()
+	o := s3Options(server.URL)
+	s, err := objstore.NewS3(o)
+	require.NoError(t, err)
+	b, err := s.At("t")
+	require.NoError(t, err)
+	_, err = b.Get(t.Context(), "a")
+	require.ErrorIs(t, err, objstore.ErrCertificate)
 }
