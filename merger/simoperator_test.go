@@ -2,6 +2,7 @@ package merger
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -470,6 +471,11 @@ func (w *world) setOffsets(i *instance, op string) {
 	w.log("operator: offsets %s %s: %v", op, (&BatchInfo{Next: next}).String(), err)
 	if err != nil && w.schemas[len(w.schemas)-1].off {
 		return // the option must be undone first
+	}
+	if h := (*Halt)(nil); errors.As(err, &h) && h.Code == CodeHole {
+		w.meet("a command found a hole") // which must be closed before positions can be stated
+		w.fillHole()
+		return
 	}
 	if err != nil {
 		w.fail("operator", "offsets %s: %v", op, err)
