@@ -439,7 +439,9 @@ func (a *Applier) discard() {
 	a.forgetStill()
 	if mutant.On(mutant.NeverDelete) && a.attempt != nil {
 		for _, f := range a.attempt.files {
-			_ = a.table.Bucket().Delete(context.Background(), f.Object.Key)
+			for _, o := range f.Objects() {
+				_ = a.table.Bucket().Delete(context.Background(), o.Key)
+			}
 		}
 	}
 	a.attempt = nil

@@ -256,7 +256,7 @@ func (r *rig) foreign(rows ...[]types.Datum) {
 		require.NoError(r.t, err)
 		for _, f := range files {
 			ch.Add = append(ch.Add, f.Entry)
-			objects = append(objects, f.Object)
+			objects = append(objects, f.Objects()...)
 		}
 	}
 	r.publishForeign(ctx, ch, objects)

@@ -148,7 +148,7 @@ func (w *world) writeRows(p *peerPlan, rows [][2]int64) error {
 		}
 		for _, f := range out {
 			p.ch.Add = append(p.ch.Add, f.Entry)
-			p.objects = append(p.objects, f.Object)
+			p.objects = append(p.objects, f.Objects()...)
 		}
 	}
 	return nil

@@ -273,11 +273,11 @@ func (a *Applier) keysOf(objects []objstore.Object, rewritten map[uint32]*manife
 		keys = append(keys, o.Key)
 	}
 	for _, e := range rewritten {
-		key, err := a.table.Paths().Data(e)
+		own, err := a.table.FileKeys(e)
 		if err != nil {
 			return nil, err
 		}
-		keys = append(keys, key)
+		keys = append(keys, own...)
 	}
 	return keys, nil
 }
@@ -348,8 +348,10 @@ func (a *Applier) dataFiles(ctx context.Context, at *attempt, base *paimon.State
 			return nil, err
 		}
 		for _, f := range files {
-			at.bytes.Data += f.Entry.File.Size
-			objects = append(objects, f.Object)
+			for _, o := range f.Objects() {
+				at.bytes.Data += int64(len(o.Data))
+				objects = append(objects, o)
+			}
 			ch.Add = append(ch.Add, f.Entry)
 		}
 		at.files = append(at.files, files...)

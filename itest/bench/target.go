@@ -99,7 +99,7 @@ func makeTarget(ctx context.Context, warehouse string, rows int64) error {
 			return err
 		}
 		for _, f := range files {
-			if err := t.Bucket().PutAll(ctx, []objstore.Object{f.Object}); err != nil {
+			if err := t.Bucket().PutAll(ctx, f.Objects()); err != nil {
 				return err
 			}
 			ch.Add = append(ch.Add, f.Entry)

@@ -175,11 +175,11 @@ func (e *editor) rewrite(ctx context.Context, ch *paimon.Changes, t *touched) er
 	if err != nil {
 		return err
 	}
-	key, err := e.tg.t.Paths().Data(n)
+	keys, err := e.tg.t.FileKeys(n)
 	if err != nil {
 		return err
 	}
-	e.written = append(e.written, key)
+	e.written = append(e.written, keys...)
 	ch.Add = append(ch.Add, *n)
 	return nil
 }

@@ -44,7 +44,7 @@ var goldenDifferences = map[string][]string{
 
 // goldenRefused have a table that is refused by its name for what it is; statements end
 // there.
-var goldenRefused = []string{"legacy_partition_off", "options_cow", "partition_types", "refused"}
+var goldenRefused = []string{"legacy_partition_off", "partition_types", "refused"}
 
 func goldenFixture(t *testing.T, name string) []step {
 	f, err := os.Open(filepath.Join("../../storage/paimon/testdata/golden", name, "steps.jsonl"))

@@ -74,8 +74,10 @@ func (e *editor) flush(ctx context.Context, s *sink) error {
 			return err
 		}
 		for _, f := range files {
-			objects = append(objects, f.Object)
-			e.written = append(e.written, f.Object.Key)
+			for _, o := range f.Objects() {
+				objects = append(objects, o)
+				e.written = append(e.written, o.Key)
+			}
 			e.added = append(e.added, f.Entry)
 		}
 	}

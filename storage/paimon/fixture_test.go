@@ -113,7 +113,7 @@ func (f *fixture) write(s WriterSettings, rows ...[]types.Datum) []manifest.Entr
 	require.NoError(f.t, err)
 	var out []manifest.Entry
 	for _, x := range files {
-		require.NoError(f.t, f.bucket.PutAll(bg, []objstore.Object{x.Object}))
+		require.NoError(f.t, f.bucket.PutAll(bg, x.Objects()))
 		out = append(out, x.Entry)
 	}
 	return out

@@ -42,7 +42,8 @@ type Options struct {
 	ExternalPathStrategy  string   // data-file.external-paths.strategy, default "none"
 	TargetFileSize        int64    // target-file-size in bytes, default 256 MB for append tables
 	ParquetBlockSize      int64    // parquet.block.size in bytes, default 128 MB
-	FileIndexOptions      []string // the file-index.<type>.columns that are set
+	FileIndexThreshold    int64    // file-index.in-manifest-threshold in bytes, default 500
+	FileIndexRead         bool     // file-index.read.enabled, default true
 
 	ManifestFormat            string // manifest.format, default "avro"
 	ManifestCompression       string // manifest.compression, default "zstd"
@@ -135,6 +136,8 @@ func (p *optionParser) files(o *Options) {
 	o.ExternalPathStrategy = strings.ToLower(p.text("data-file.external-paths.strategy", "none"))
 	o.TargetFileSize = p.size("target-file-size", 256*mb)
 	o.ParquetBlockSize = p.size("parquet.block.size", 128*mb)
+	o.FileIndexThreshold = p.size("file-index.in-manifest-threshold", 500)
+	o.FileIndexRead = p.bool("file-index.read.enabled", true)
 	o.ManifestFormat = strings.ToLower(p.text("manifest.format", "avro"))
 	o.ManifestCompression = strings.ToLower(p.text("manifest.compression", "zstd"))
 	o.ManifestTargetSize = p.size("manifest.target-file-size", 8*mb)
@@ -196,11 +199,7 @@ func (p *optionParser) perColumn(o *Options) {
 				o.ColumnStatsModes[column] = p.statsMode(key, o.StatsMode)
 			}
 		}
-		if strings.HasPrefix(key, "file-index.") && strings.HasSuffix(key, ".columns") {
-			o.FileIndexOptions = append(o.FileIndexOptions, key)
-		}
 	}
-	slices.Sort(o.FileIndexOptions)
 	slices.SortFunc(p.errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 }
 

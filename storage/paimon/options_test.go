@@ -14,7 +14,7 @@ func TestParseOptions_DefaultsAreJavas(t *testing.T) {
 	require.Equal(t, Options{
 		Type: "table", Branch: "main", Bucket: -1, BucketFunction: "default",
 		FileFormat: "parquet", FileCompression: "zstd", ZstdLevel: 1, DataFilePrefix: "data-", ExternalPathStrategy: "none",
-		TargetFileSize: 256 << 20, ParquetBlockSize: 128 << 20,
+		TargetFileSize: 256 << 20, ParquetBlockSize: 128 << 20, FileIndexThreshold: 500, FileIndexRead: true,
 		ManifestFormat: "avro", ManifestCompression: "zstd", ManifestTargetSize: 8 << 20, ManifestMergeMinCount: 30, ManifestFullCompactSize: 16 << 20,
 		DeletionVectorTargetSize: 2 << 20, RowTrackingGroups: true, ChangelogProducer: "none",
 		PartitionDefaultName: "__DEFAULT_PARTITION__", PartitionLegacyName: true, DynamicPartitionOverwrite: true,
@@ -45,7 +45,9 @@ func TestParseOptions_ReadsValues(t *testing.T) {
 	require.True(t, o.CleanEmptyDirs)
 	require.Equal(t, StatsMode{Kind: StatsCounts}, o.StatsMode)
 	require.Equal(t, map[string]StatsMode{"a.b": {Kind: StatsFull}, "c": {StatsTruncate, 3}}, o.ColumnStatsModes)
-	require.Equal(t, []string{"file-index.bitmap.columns", "file-index.bloom-filter.columns"}, o.FileIndexOptions)
+	require.Equal(t, []string{"file-index.bitmap.columns", "file-index.bloom-filter.columns"}, fileIndexKeys(map[string]string{
+		"file-index.bloom-filter.columns": "x", "file-index.bitmap.columns": "y", "file-index.bloom-filter.x.items": "5", "file-index.read.enabled": "true",
+	}))
 	require.Equal(t, []string{"a", "b"}, o.ExternalPaths)
 	require.Equal(t, 0.5, o.CompactDeleteRatio)
 	o, err = ParseOptions(map[string]string{"write-only": "false", "write.compaction-skip": "true"})

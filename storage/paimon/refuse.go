@@ -167,8 +167,8 @@ func (c *refuser) writing() {
 	if o.IndexFileInDataDir {
 		c.add(CodeIndexFileLocation, "index-file-in-data-file-dir is true: index files are written to index/ only, create the table without it")
 	}
-	for _, k := range o.FileIndexOptions {
-		c.add(CodeFileIndex, "%s is set: file indexes are not written, and files without one make it incomplete, remove the option", k)
+	if _, err := bloomColumns(c.s); err != nil {
+		c.add(CodeFileIndex, "it asks for file indexes that are not written (%s): remove or correct the option", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	if o.ChangelogProducer != "none" {
 		c.add(CodeChangelog, "changelog-producer is %q: changelogs are not written, set it to none", o.ChangelogProducer)

@@ -74,6 +74,7 @@ func (w *DataFileWriter) join(ctx context.Context, parts []Part) (*manifest.Entr
 		return nil, err
 	}
 	w.copies.Reset(dst)
+	w.index.reset()
 	var span sequenceSpan
 	for _, p := range parts {
 		done, err := w.copyGroups(ctx, p, fields)
@@ -94,6 +95,15 @@ func (w *DataFileWriter) join(ctx context.Context, parts []Part) (*manifest.Entr
 	n, err := w.entry(fields, Target{Partition: first.Partition, Bucket: first.Bucket}, place.File.Name, info)
 	if err != nil {
 		return nil, err
+	}
+	companions, err := w.index.finish(&n, key)
+	if err != nil {
+		return nil, err
+	}
+	if len(companions) > 0 {
+		if err := w.t.bucket.PutAll(ctx, companions); err != nil {
+			return nil, err
+		}
 	}
 	n.TotalBuckets = first.TotalBuckets
 	// The rows take up no more numbers than they did, so that files read in the
@@ -134,10 +144,11 @@ const verbatimGroup = 4 << 20
 
 // copyGroups copies the row groups of a file as they are, if nothing of it is
 // dropped and it has the columns of the copy. Files of tables with row tracking
-// are never copied so: sequence numbers are found in their rows.
+// are never copied so, as sequence numbers are found in their rows, nor are those of
+// tables with file indexes, which need the values.
 func (w *DataFileWriter) copyGroups(ctx context.Context, p Part, fields []types.Field) (done bool, err error) {
 	groups := max(p.Entry.File.Size/w.verbatim, 1)
-	if p.Drop != nil && !p.Drop.IsEmpty() || w.t.options.RowTracking || p.Entry.File.Size < w.verbatim {
+	if p.Drop != nil && !p.Drop.IsEmpty() || w.t.options.RowTracking || w.index != nil || p.Entry.File.Size < w.verbatim {
 		return false, nil
 	}
 	key, err := w.t.paths.Data(p.Entry)
@@ -190,6 +201,7 @@ func (w *DataFileWriter) copyRows(ctx context.Context, p Part, cols []int, span 
 		if w.t.options.RowTracking {
 			span.add(b.Cols[len(b.Cols)-1], sel)
 		}
+		w.index.add(b, sel, true)
 		return w.copies.WriteSelected(b, sel)
 	})
 	if err != nil {

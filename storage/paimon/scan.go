@@ -190,7 +190,7 @@ func everyColumn(s *Schema) []int {
 	return cols
 }
 
-// selects prunes by partition values and statistics.
+// selects prunes by partition values, statistics and bloom filters.
 func (s *scanner) selects(ctx context.Context, e *manifest.Entry) (bool, error) {
 	if ok, err := s.partition.match(e.Partition); !ok || err != nil {
 		return false, err
@@ -198,12 +198,12 @@ func (s *scanner) selects(ctx context.Context, e *manifest.Entry) (bool, error) 
 	if len(s.where) == 0 {
 		return true, nil
 	}
+	file, err := s.t.SchemaByID(ctx, e.File.SchemaID)
+	if err != nil {
+		return false, err
+	}
 	evolution, ok := s.stats[e.File.SchemaID]
 	if !ok {
-		file, err := s.t.SchemaByID(ctx, e.File.SchemaID)
-		if err != nil {
-			return false, err
-		}
 		evolution = NewStatsEvolution(s.t.schema, file)
 		s.stats[e.File.SchemaID] = evolution
 	}
@@ -216,7 +216,7 @@ func (s *scanner) selects(ctx context.Context, e *manifest.Entry) (bool, error) 
 			return false, nil
 		}
 	}
-	return true, nil
+	return s.indexMayMatch(ctx, e, file)
 }
 
 // file hands over the rows of a file that are wanted.

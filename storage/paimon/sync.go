@@ -118,6 +118,10 @@ func (t *Table) addedKeys(ctx context.Context, s *Snapshot) ([]string, error) {
 	return keys, nil
 }
 
+// FileKeys are the keys of a data file and its companions, none if they lie outside of
+// the table.
+func (t *Table) FileKeys(e *manifest.Entry) ([]string, error) { return t.appendDataKeys(nil, e) }
+
 // appendDataKeys adds a data file and its companions. Files outside of the table
 // are their store's affair.
 func (t *Table) appendDataKeys(keys []string, e *manifest.Entry) ([]string, error) {

@@ -27,6 +27,7 @@ type Table struct {
 	partitionCols  []int
 	partitionTypes []types.Type
 	buckets        buckets
+	blooms         []bloomColumn // what data files have filters of
 
 	schemas *sync.Map // schema id → *Schema
 	entries *entryCache
@@ -101,6 +102,7 @@ func openAt(b objstore.Bucket, s *Schema, branch string, a Access) (*Table, erro
 		partitionTypes: s.PartitionTypes(), schemas: &sync.Map{}, entries: newEntryCache(),
 	}
 	t.buckets = newBuckets(s, &o)
+	t.blooms, _ = bloomColumns(s) // Refuse has seen it; for reading it does not matter
 	for _, key := range s.PartitionKeys {
 		t.partitionCols = append(t.partitionCols, s.Column(key))
 	}

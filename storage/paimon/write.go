@@ -23,6 +23,7 @@ type DataFileWriter struct {
 	// and for copies of rows.
 	fresh, versions, copies fileEncoder
 	verbatim                int64 // see verbatimGroup
+	index                   *indexWriter
 }
 
 // WriterSettings adjust a DataFileWriter.
@@ -51,7 +52,11 @@ func (t *Table) NewDataFileWriter(s WriterSettings) (*DataFileWriter, error) {
 	if s.Now == nil {
 		s.Now = time.Now
 	}
-	w := &DataFileWriter{t: t, s: s, verbatim: verbatimGroup}
+	index, err := t.newIndexWriter()
+	if err != nil {
+		return nil, err
+	}
+	w := &DataFileWriter{t: t, s: s, verbatim: verbatimGroup, index: index}
 	return w, w.prepare(&w.fresh, t.schema.Fields, false)
 }
 
@@ -78,7 +83,14 @@ func (w *DataFileWriter) prepare(e *fileEncoder, fields []types.Field, keepChars
 type Written struct {
 	Entry  manifest.Entry
 	Object objstore.Object
-	Rows   []uint32 // the rows of the batch in file order
+	// Companions are files that belong to it, stored as it is.
+	Companions []objstore.Object
+	Rows       []uint32 // the rows of the batch in file order
+}
+
+// Objects are all files to be stored.
+func (w *Written) Objects() []objstore.Object {
+	return append([]objstore.Object{w.Object}, w.Companions...)
 }
 
 // rollEvery is after how many rows the size of the open file is looked at
@@ -115,12 +127,14 @@ func (w *DataFileWriter) write(enc *fileEncoder, to Target, b *types.Batch, sel 
 	for len(sel) > 0 {
 		var buf bytes.Buffer
 		enc.Reset(&buf)
+		w.index.reset()
 		n := 0
 		for n < len(sel) && (n == 0 || enc.Size() < w.s.TargetBytes) {
 			step := min(len(sel)-n, w.step(enc, n))
 			if err := enc.WriteSelected(b, sel[n:n+step]); err != nil {
 				return nil, fmt.Errorf("encoding a data file: %w", err)
 			}
+			w.index.add(b, sel[n:n+step], false)
 			n += step
 		}
 		info, err := enc.Close()
@@ -140,7 +154,11 @@ func (w *DataFileWriter) write(enc *fileEncoder, to Target, b *types.Batch, sel 
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, Written{f, objstore.Object{Key: key, Data: buf.Bytes()}, sel[:n]})
+		companions, err := w.index.finish(&f, key)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Written{f, objstore.Object{Key: key, Data: buf.Bytes()}, companions, sel[:n]})
 		sel = sel[n:]
 	}
 	return out, nil

@@ -54,7 +54,7 @@ func (p *peer) files(rows [][]types.Datum) (added paimon.Changes, objects []objs
 	require.NoError(t, err)
 	for _, f := range out {
 		added.Add = append(added.Add, f.Entry)
-		objects = append(objects, f.Object)
+		objects = append(objects, f.Objects()...)
 	}
 	return added, objects
 }
