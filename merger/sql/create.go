@@ -231,7 +231,7 @@ func (r *run) newSchema(n *sqlparse.CreateTable, fields []types.Field, dynamic m
 	for i, text := range dynamic {
 		s.Options[defaults.OptDynamic+strconv.Itoa(s.Fields[i].ID)] = text
 	}
-	return s, paimon.Refuse(s, paimon.Write)
+	return s, paimon.Refuse(s, paimon.Create)
 }
 
 // fillTable writes the rows of CREATE TABLE AS SELECT.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 	"unicode"
@@ -60,6 +59,9 @@ func PartitionPath(fields []types.Field, values []types.Datum, defaultName strin
 // not contain the value.
 func (t *Table) PartitionCondition(k int) func(types.Datum) error {
 	f := t.schema.PartitionFields()[k]
+	if isFloating(f.Type) {
+		return func(v types.Datum) error { return sameFolder(f.Type, v) }
+	}
 	if !f.Type.IsText() {
 		return nil
 	}
@@ -162,34 +164,6 @@ func UnescapePathName(s string) string {
 		b = append(b, s[i])
 	}
 	return string(b)
-}
-
-// javaFloat is Float.toString or Double.toString, with the shortest digits that
-// tell the value apart. Java before 19 writes more digits for a few values.
-func javaFloat(f float64, bits int) string {
-	switch {
-	case math.IsNaN(f):
-		return "NaN"
-	case math.IsInf(f, 1):
-		return "Infinity"
-	case math.IsInf(f, -1):
-		return "-Infinity"
-	case f == 0 && math.Signbit(f):
-		return "-0.0"
-	}
-	if a := math.Abs(f); f == 0 || a >= 1e-3 && a < 1e7 {
-		s := strconv.FormatFloat(f, 'f', -1, bits)
-		if !strings.Contains(s, ".") {
-			s += ".0"
-		}
-		return s
-	}
-	mantissa, exp, _ := strings.Cut(strconv.FormatFloat(f, 'e', -1, bits), "e")
-	if !strings.Contains(mantissa, ".") {
-		mantissa += ".0"
-	}
-	e, _ := strconv.Atoi(exp)
-	return mantissa + "E" + strconv.Itoa(e)
 }
 
 // javaLocalDateTime is LocalDateTime.toString: seconds and fraction as needed,

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"applier/storage/types"
 )
 
 // ErrRefused is what a *Refusal is, by errors.Is.
@@ -75,10 +73,12 @@ func (r *Refusal) Has(c Code) bool {
 // Access is what one wants to do with a table.
 type Access uint8
 
-// The accesses. Write includes Read.
+// The accesses. Each includes those before it.
 const (
 	Read Access = iota + 1
 	Write
+	// Create is Write to a table that has no file yet.
+	Create
 )
 
 // Refuse returns nil if the table can be accessed, otherwise a *Refusal with
@@ -91,9 +91,12 @@ func Refuse(s *Schema, a Access) error {
 		c.add(CodeBadOption, "an option has a value that is none (%s): correct it with ALTER TABLE … SET", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	c.always()
-	if a == Write {
+	if a >= Write {
 		c.writing()
-		c.writingColumns()
+	}
+	if a == Create && zoned(s, &o) {
+		c.add(CodePartitionType, "it is partitioned by a TIMESTAMP WITH LOCAL TIME ZONE and partition.legacy-name is false, so that its directory names "+
+			"depend on the time zone of each writer: partition by another type")
 	}
 	if len(c.reasons) == 0 {
 		return nil
@@ -178,18 +181,5 @@ func (c *refuser) writing() {
 	}
 	if o.SequenceSnapshotOrdering {
 		c.add(CodeSequenceOrdering, "sequence.snapshot-ordering is true: sequence numbers are not assigned by snapshot, remove the option")
-	}
-}
-
-// writingColumns collects what the columns have against writing.
-func (c *refuser) writingColumns() {
-	for _, f := range c.s.PartitionFields() {
-		switch {
-		case f.Type.Kind == types.Float || f.Type.Kind == types.Double:
-			c.add(CodePartitionType, "partition key %q is of type %s, whose directory names depend on the Java version: partition by another type", f.Name, f.Type)
-		case f.Type.Kind == types.TimestampLTZ && !c.o.PartitionLegacyName:
-			c.add(CodePartitionType, "partition key %q is of type %s and partition.legacy-name is false, so that its directory names depend on the "+
-				"time zone of each writer: partition by another type", f.Name, f.Type)
-		}
 	}
 }

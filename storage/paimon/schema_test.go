@@ -258,7 +258,6 @@ func TestRefuse_NamesEachReason(t *testing.T) {
 		{code: CodeChangelog, options: map[string]string{"changelog-producer": "input"}},
 		{code: CodeClustering, options: map[string]string{"clustering.incremental": "true"}},
 		{code: CodeSequenceOrdering, options: map[string]string{"sequence.snapshot-ordering": "true"}},
-		{code: CodePartitionType, change: func(s *Schema) { s.Fields, s.PartitionKeys = col(types.DoubleType()), []string{"c"} }},
 		{
 			code: CodePartitionType, options: map[string]string{"partition.legacy-name": "false"},
 			change: func(s *Schema) { s.Fields, s.PartitionKeys = col(types.TimestampLTZType(3)), []string{"c"} },
@@ -272,7 +271,7 @@ func TestRefuse_NamesEachReason(t *testing.T) {
 			c.change(s)
 		}
 		require.NoError(t, s.index())
-		err := Refuse(s, Write)
+		err := Refuse(s, Create)
 		require.ErrorIs(t, err, ErrRefused, c.code)
 		var r *Refusal
 		require.ErrorAs(t, err, &r)

@@ -16,13 +16,13 @@ import (
 //
 //	table     describes a table, one thing a line: "column NAME TYPE [= DEFAULT]",
 //	          "partition NAME", "primary NAME", "version N", "KEY: VALUE" for an
-//	          option; the answer lists what stands against reading and writing it
+//	          option; the answer lists what stands against reading and creating it
 func TestRefuse_Stories(t *testing.T) {
 	datadriven.Walk(t, "testdata/refuse", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			require.Equal(t, "table", d.Cmd)
 			s := storyTable(t, d.Input)
-			return "read: " + storyReasons(t, Refuse(s, Read)) + "write: " + storyReasons(t, Refuse(s, Write))
+			return "read: " + storyReasons(t, Refuse(s, Read)) + "write: " + storyReasons(t, Refuse(s, Create))
 		})
 	})
 }

@@ -42,8 +42,16 @@ func OpenTable(ctx context.Context, b objstore.Bucket, a Access) (*Table, error)
 		return nil, err
 	}
 	t, err := openAt(b, s, "", a)
-	if err != nil || a != Write || s.ID == 0 {
+	if err != nil || a == Read {
 		return t, err
+	}
+	if zoned(s, &t.options) {
+		if err := t.checkZone(ctx); err != nil {
+			return t, err
+		}
+	}
+	if s.ID == 0 {
+		return t, nil
 	}
 	return t, t.checkHistory(ctx)
 }

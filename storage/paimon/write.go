@@ -122,6 +122,9 @@ func (w *DataFileWriter) write(enc *fileEncoder, to Target, b *types.Batch, sel 
 	if len(sel) == 0 {
 		return nil, nil
 	}
+	if err := w.t.checkFolder(to.Partition); err != nil {
+		return nil, err
+	}
 	var out []Written
 	uuid, sequence := w.s.NewUUID(), to.Sequence
 	for len(sel) > 0 {

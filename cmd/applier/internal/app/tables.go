@@ -104,7 +104,7 @@ func newSchema(ctx context.Context, p *config.Pipeline, kafka ingest.ClientOptio
 	if err != nil {
 		return nil, err
 	}
-	return s, paimon.Refuse(s, paimon.Write)
+	return s, paimon.Refuse(s, paimon.Create)
 }
 
 // typeOrder is the order of columns that only create.types names: the merge key
