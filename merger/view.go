@@ -331,14 +331,15 @@ func (v *view) accept(e *manifest.Entry) error {
 	case e.File.SchemaID > v.table.Schema().ID: // files of older ones are cast when they are read
 		// The schema was changed after the look: the next one finds it.
 		return fmt.Errorf("%w: data file %s was written with schema %d, newer than the pipeline's %d", errMovedOn, e.File.Name, e.File.SchemaID, v.table.Schema().ID)
-	case e.File.ExternalPath != nil:
-		return &Halt{CodeOptions, fmt.Sprintf("data file %s lies outside of the table's folder", e.File.Name)}
 	case (e.TotalBuckets > 0) != (v.table.Buckets() > 0):
 		return &Halt{CodeOptions, fmt.Sprintf("data file %s is in bucket %d of %d, the table's option bucket says %d", e.File.Name, e.Bucket, e.TotalBuckets, v.table.Options().Bucket)}
 	case !v.table.Options().RowTracking && (e.File.FirstRowID != nil || e.File.WriteColumns != nil):
 		return &Halt{CodeOptions, fmt.Sprintf("data file %s carries row ids or only some columns", e.File.Name)}
 	case e.File.Rows > 1<<31-1:
 		return &Halt{CodeOptions, fmt.Sprintf("data file %s has %d rows, more than a deletion vector can name", e.File.Name, e.File.Rows)}
+	}
+	if err := v.table.CheckPlace(e); err != nil {
+		return &Halt{CodeOptions, fmt.Sprintf("data file %s: %v", e.File.Name, err)}
 	}
 	if v.table.Options().RowTracking {
 		if _, _, err := paimon.RowIDsFrom(&e.File); err != nil {

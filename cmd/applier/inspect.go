@@ -103,7 +103,7 @@ func inspectFiles(ctx context.Context, w io.Writer, t *paimon.Table, f tableFlag
 	var rows [][]string
 	for i := range files {
 		e := &files[i]
-		key, err := t.Paths().Data(e)
+		key, err := t.Paths().Location(e)
 		if err != nil {
 			return err
 		}

@@ -316,7 +316,7 @@ func fileRows(ctx context.Context, p *pinned) (fields []types.Field, rows []expr
 	}
 	files, err := p.t.Files(ctx, p.st, nil)
 	for i := range files {
-		key, err := p.t.Paths().Data(&files[i])
+		key, err := p.t.Paths().Location(&files[i])
 		if err != nil {
 			return nil, nil, err
 		}

@@ -56,9 +56,12 @@ func (t *Table) CheckSummary(m manifest.Meta, entries []manifest.Entry) error {
 	return nil
 }
 
-// CompanionKeys are the keys of a data file's companions. Files outside of the
-// table are ErrExternalPath.
+// CompanionKeys are the keys of a data file's companions; those of a file outside of
+// the table lie beside it and have none.
 func (t *Table) CompanionKeys(e *manifest.Entry) ([]string, error) {
+	if e.File.ExternalPath != nil {
+		return nil, nil
+	}
 	key, err := t.paths.Data(e)
 	if err != nil {
 		return nil, err
@@ -77,11 +80,7 @@ func (t *Table) CompanionKeys(e *manifest.Entry) ([]string, error) {
 // CheckSeal compares a data file with the seal in its footer: datafile.ErrNoSeal
 // if another writer made it, datafile.ErrSeal if a bit of it has changed.
 func (t *Table) CheckSeal(ctx context.Context, e *manifest.Entry) error {
-	key, err := t.paths.Data(e)
-	if err != nil {
-		return err
-	}
-	r, err := t.bucket.Open(ctx, key, e.File.Size)
+	r, err := t.openData(ctx, e)
 	if err != nil {
 		return err
 	}

@@ -69,11 +69,7 @@ func (t *Table) openFile(ctx context.Context, e *manifest.Entry, cols []int) (*O
 	for i, c := range f.cols {
 		fields[i], f.places = c.field, append(f.places, i)
 	}
-	key, err := t.paths.Data(e)
-	if err != nil {
-		return nil, err
-	}
-	if f.reader, err = t.bucket.Open(ctx, key, e.File.Size); err != nil {
+	if f.reader, err = t.openData(ctx, e); err != nil {
 		return nil, err
 	}
 	if f.file, err = openParquet(f.reader, e, datafile.ReadOptions{Fields: fields, Buffers: t.buffers}); err != nil {

@@ -163,9 +163,13 @@ func (c *refuser) writing() {
 	if o.RowTracking && o.Bucket != -1 {
 		c.add(CodeRowTracking, "row-tracking.enabled is true and bucket=%d: row ids are for tables without buckets, create the table with bucket=-1", o.Bucket)
 	}
-	if len(o.ExternalPaths) > 0 && o.ExternalPathStrategy != "none" {
-		c.add(CodeExternalPaths, "data-file.external-paths is set: files outside of the table are not written, "+
-			"set data-file.external-paths.strategy=none")
+	if o.ExternalPathStrategy != "none" {
+		for _, root := range o.ExternalPaths {
+			if _, err := localPath(strings.TrimRight(strings.TrimSpace(root), "/")+"/x", "x"); err != nil {
+				c.add(CodeExternalPaths, "data-file.external-paths names %q: files outside of the table are read from this machine's disk only, "+
+					"set data-file.external-paths.strategy=none if there are none yet", strings.TrimSpace(root))
+			}
+		}
 	}
 	if o.IndexFileInDataDir {
 		c.add(CodeIndexFileLocation, "index-file-in-data-file-dir is true: index files are written to index/ only, create the table without it")

@@ -151,11 +151,7 @@ func (w *DataFileWriter) copyGroups(ctx context.Context, p Part, fields []types.
 	if p.Drop != nil && !p.Drop.IsEmpty() || w.t.options.RowTracking || w.index != nil || p.Entry.File.Size < w.verbatim {
 		return false, nil
 	}
-	key, err := w.t.paths.Data(p.Entry)
-	if err != nil {
-		return false, err
-	}
-	r, err := w.t.bucket.Open(ctx, key, p.Entry.File.Size)
+	r, err := w.t.openData(ctx, p.Entry)
 	if err != nil {
 		return false, err
 	}

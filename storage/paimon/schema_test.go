@@ -286,11 +286,13 @@ func TestRefuse_NamesEachReason(t *testing.T) {
 	}
 }
 
-func TestRefuse_AllowsExternalPathsThatAreNotUsed(t *testing.T) {
-	s := &Schema{
-		Version: 3, Fields: []types.Field{{Name: "a", Type: types.IntType()}},
-		Options: map[string]string{"deletion-vectors.enabled": "true", "data-file.external-paths": "s3://x"},
+func TestRefuse_AllowsExternalPathsThatAreReadOrNotUsed(t *testing.T) {
+	for _, options := range []map[string]string{
+		{"data-file.external-paths": "s3://x"},
+		{"data-file.external-paths": "file:///a/b/, file:/c", "data-file.external-paths.strategy": "round-robin"},
+	} {
+		s := &Schema{Version: 3, Fields: []types.Field{{Name: "a", Type: types.IntType()}}, Options: options}
+		require.NoError(t, s.index())
+		require.NoError(t, Refuse(s, Write))
 	}
-	require.NoError(t, s.index())
-	require.NoError(t, Refuse(s, Write))
 }

@@ -81,11 +81,7 @@ func (t *Table) ReadVector(ctx context.Context, ref VectorRef, rows int64) (*roa
 }
 
 func (t *Table) readVector(ctx context.Context, ref VectorRef, rows int64) (*roaring.Bitmap, error) {
-	key, err := t.paths.Index(ref.Index)
-	if err != nil {
-		return nil, err
-	}
-	r, err := t.bucket.Open(ctx, key, ref.Index.Size)
+	r, err := t.openIndex(ctx, ref.Index)
 	if err != nil {
 		return nil, err
 	}

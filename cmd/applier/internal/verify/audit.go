@@ -307,7 +307,7 @@ func (a *auditor) compare(ctx context.Context) error {
 		if !a.touched[key] {
 			return nil
 		}
-		file, err := a.v.Table.Paths().Data(e)
+		file, err := a.v.Table.Paths().Location(e)
 		got[key] = append(got[key], place{a.model.text(row), file, pos})
 		return err
 	})
@@ -362,7 +362,7 @@ func (a *auditor) compareAppended(ctx context.Context, s *snapshot, want []strin
 		if delta[i].Kind != manifest.Add {
 			continue
 		}
-		if file, err = a.v.Table.Paths().Data(&delta[i]); err != nil {
+		if file, err = a.v.Table.Paths().Location(&delta[i]); err != nil {
 			return err
 		}
 		err := a.v.readRows(ctx, &delta[i], nil, func(_ uint32, row []types.Datum) error {

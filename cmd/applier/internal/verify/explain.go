@@ -167,7 +167,7 @@ func (e *explainer) inFile(ctx context.Context, m *model, f *manifest.Entry) (ma
 		return nil
 	})
 	if err == nil && len(rows) > 0 {
-		e.keys[k.Partition+"/"+k.Name], err = e.Table.Paths().Data(f)
+		e.keys[k.Partition+"/"+k.Name], err = e.Table.Paths().Location(f)
 	}
 	return rows, err
 }

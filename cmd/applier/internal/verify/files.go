@@ -199,7 +199,7 @@ func (w *walker) check(ctx context.Context, before, c *content) {
 		e := &c.files[i]
 		c.rows += e.File.Rows
 		live[paimon.KeyOf(e)] = e
-		key, err := t.Paths().Data(e)
+		key, err := t.Paths().Location(e)
 		if err != nil {
 			w.bad(ctx, s, "manifest/"+s.s.DeltaManifestList, fmt.Errorf("data file %s: %w", e.File.Name, err))
 			continue
@@ -241,7 +241,7 @@ func (w *walker) markSealed(ctx context.Context, c *content) {
 		if delta[i].Kind != manifest.Add {
 			continue
 		}
-		if key, err := w.v.Table.Paths().Data(&delta[i]); err == nil && w.needed[key] != nil {
+		if key, err := w.v.Table.Paths().Location(&delta[i]); err == nil && w.needed[key] != nil {
 			w.needed[key].sealed = true
 		}
 	}
@@ -269,6 +269,14 @@ func (w *walker) checkCounts(before, c *content) {
 	}
 }
 
+// statFile describes a file that a snapshot needs, in the table's store or outside.
+func (v *verifier) statFile(ctx context.Context, key string, f *stored) (objstore.Info, error) {
+	if f.entry != nil {
+		return v.Table.StatData(ctx, f.entry)
+	}
+	return v.Table.Bucket().Stat(ctx, key)
+}
+
 // stat compares every needed file with its recorded size.
 func (w *walker) stat(ctx context.Context) {
 	var mu sync.Mutex
@@ -277,7 +285,7 @@ func (w *walker) stat(ctx context.Context) {
 	for _, key := range sortedKeys(w.needed) {
 		f := w.needed[key]
 		g.Go(func() error {
-			info, err := w.v.Table.Bucket().Stat(ctx, key)
+			info, err := w.v.statFile(ctx, key, f)
 			mu.Lock()
 			defer mu.Unlock()
 			switch {

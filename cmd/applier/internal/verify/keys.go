@@ -109,7 +109,7 @@ func (k *keyTable) read(ctx context.Context, sec *Section) bool {
 			err = k.file(ctx, e, dead)
 		}
 		if err != nil {
-			key, _ := k.v.Table.Paths().Data(e)
+			key, _ := k.v.Table.Paths().Location(e)
 			sec.readError(key, err)
 			whole = false
 		}
@@ -190,7 +190,7 @@ func (k *keyTable) sameHash(ctx context.Context, sec *Section, rows []keyed, for
 		}
 		var where []string
 		for _, l := range locs {
-			file, _ := k.v.Table.Paths().Data(k.files[l.Segment()])
+			file, _ := k.v.Table.Paths().Location(k.files[l.Segment()])
 			where = append(where, fmt.Sprintf("%s row %d", file, l.Pos()))
 		}
 		if len(foreign) > 0 {
@@ -229,7 +229,7 @@ func (k *keyTable) compare(ctx context.Context) {
 	at := 0
 	for seg := 1; seg < len(k.files); seg++ {
 		e := k.files[seg]
-		file, _ := k.v.Table.Paths().Data(e)
+		file, _ := k.v.Table.Paths().Location(e)
 		pos := uint32(0)
 		err := k.v.Table.ReadFile(ctx, e, k.v.Key, func(_ int64, b *types.Batch) error {
 			keys.Reset()
