@@ -112,6 +112,19 @@ func TestOpenTable_WantsProofOfTheTimeZone(t *testing.T) {
 	}
 	_, err = OpenTable(bg, f.bucket, Write)
 	require.NoError(t, err)
+
+	// A table that was emptied has the proof as long as the files are there.
+	f.reopen()
+	files, err := f.tab.Files(bg, f.st, nil)
+	require.NoError(t, err)
+	f.commit(Changes{Delete: files}, OperationDelete)
+	_, err = OpenTable(bg, f.bucket, Write)
+	require.NoError(t, err)
+	for _, key := range keys() {
+		require.NoError(t, f.bucket.Delete(bg, key))
+	}
+	_, err = OpenTable(bg, f.bucket, Write)
+	require.ErrorContains(t, err, "no file shows that it is UTC")
 }
 
 func TestOpenTable_HasNoProofOfTheTimeZoneInAnEmptyTable(t *testing.T) {
