@@ -179,6 +179,27 @@ func TestOperations_ExplainsEveryHaltCode(t *testing.T) {
 	require.Equal(t, want, string(page), "run: go test ./cmd/applier/internal/tidy -update")
 }
 
+// docs/compatibility.md has a row for each code with which a table is refused, and for
+// no other.
+func TestCompatibility_ListsEveryRefusal(t *testing.T) {
+	src, err := os.ReadFile(filepath.Join(root(t), "storage", "paimon", "refuse.go"))
+	require.NoError(t, err)
+	page, err := os.ReadFile(filepath.Join(root(t), "docs", "compatibility.md"))
+	require.NoError(t, err)
+	var codes, rows []string
+	for _, m := range regexp.MustCompile(`(?m)^\tCode\w+ +Code = "(\w+)"$`).FindAllStringSubmatch(string(src), -1) {
+		codes = append(codes, m[1])
+	}
+	_, section, found := strings.Cut(string(page), "## Tables that are refused\n")
+	require.True(t, found)
+	section, _, _ = strings.Cut(section, "\n## ")
+	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(section, -1) {
+		rows = append(rows, m[1])
+	}
+	require.GreaterOrEqual(t, len(codes), 20)
+	require.ElementsMatch(t, codes, rows)
+}
+
 // codeName finds halt codes in prose.
 var codeName = regexp.MustCompile(`\b[TKDCIP]-[A-Z]{2,}(-[A-Z]+)*\b`)
 
