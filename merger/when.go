@@ -1,6 +1,7 @@
 package merger
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -49,14 +50,11 @@ func ParseMerge(lines []string) ([]sqlparse.MergeClause, error) {
 	var out []sqlparse.MergeClause
 	var all []string
 	for i, line := range lines {
-		text := strings.TrimSpace(line)
-		if len(text) < 4 || !strings.EqualFold(text[:4], "WHEN") {
-			text = "WHEN " + text
-		}
+		text := whenWord + line
 		list, err := sqlparse.ParseWhen(text)
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("merge.when[%d]: %w", i, err)
+			return nil, clauseError(i, err)
 		case len(list) != 1:
 			return nil, fmt.Errorf("merge.when[%d]: %d clauses in one line: write each as an item of its own", i, len(list))
 		case list[0].Family == sqlparse.NotMatchedBySource:
@@ -68,6 +66,31 @@ func ParseMerge(lines []string) ([]sqlparse.MergeClause, error) {
 		return nil, fmt.Errorf("merge.when: %w", err)
 	}
 	return out, nil
+}
+
+// whenWord stands before each clause.
+const whenWord = "WHEN "
+
+// clauseError says which clause is wrong, and where in what was written.
+func clauseError(i int, err error) error {
+	var p *sqlparse.Error
+	var e *expr.Error
+	shift := func(pos sqlparse.Pos) sqlparse.Pos {
+		if pos.Line == 1 {
+			pos.Col = max(pos.Col-len(whenWord), 1)
+		}
+		return pos
+	}
+	if errors.As(err, &p) {
+		at := *p
+		at.Pos = shift(p.Pos)
+		err = &at
+	} else if errors.As(err, &e) {
+		at := *e
+		at.Pos = shift(e.Pos)
+		err = &at
+	}
+	return fmt.Errorf("merge.when[%d]: %w", i, err)
 }
 
 // text is what the digest of the settings covers: the clauses in one spelling.
@@ -161,7 +184,7 @@ func (w *when) compile(clauses []sqlparse.MergeClause, env *expr.Env) error {
 			err = w.checkClause(c, clauses[i].Family)
 		}
 		if err != nil {
-			return fmt.Errorf("merge.when[%d]: %w", i, err)
+			return clauseError(i, err)
 		}
 		c.number = i + 1
 		w.clauses[clauses[i].Family] = append(w.clauses[clauses[i].Family], c)

@@ -156,7 +156,7 @@ func ranges(r *merger.Record) (map[change.Partition][2]int64, error) {
 // liveChange is by how much a batch changed the number of live rows, from its
 // record's own counts (I7). A soft delete leaves the row.
 func liveChange(r *merger.Record, apply batcher.Apply) int64 {
-	if apply == batcher.Mirror {
+	if apply == batcher.Mirror || apply == batcher.Merge {
 		return r.Inserted - r.Deleted
 	}
 	return r.Inserted
