@@ -145,12 +145,16 @@ type when struct {
 // compileWhen compiles clauses for a batch of the time now; values are the defaults
 // of the columns then.
 func compileWhen(t *paimon.Table, key []int, clauses []sqlparse.MergeClause, values []*types.Datum, now time.Time) (*when, error) {
-	fields := t.Schema().Fields
-	w := &when{key: key, acted: make([]int64, len(clauses)), checks: make([]func(types.Datum) error, len(fields))}
-	w.target = assign.Target{Name: "t", Qualifier: []string{"t"}, Fields: fields, Defaults: values}
+	w, err := newWhen(t.Schema().Fields, key, clauses, values, now)
 	for k, name := range t.Schema().PartitionKeys {
 		w.checks[t.Schema().Column(name)] = t.PartitionCondition(k)
 	}
+	return w, err
+}
+
+func newWhen(fields []types.Field, key []int, clauses []sqlparse.MergeClause, values []*types.Datum, now time.Time) (*when, error) {
+	w := &when{key: key, acted: make([]int64, len(clauses)), checks: make([]func(types.Datum) error, len(fields))}
+	w.target = assign.Target{Name: "t", Qualifier: []string{"t"}, Fields: fields, Defaults: values}
 	return w, w.compile(clauses, &expr.Env{Now: now})
 }
 
