@@ -47,7 +47,7 @@ func (v *verifier) positions(ctx context.Context) {
 		sec.fail(v.Table.Paths().Schema(0), "", "the record in %s was written for another table: another name, or another first schema", newest.key)
 	}
 	if newest.own.Config != v.Config {
-		sec.note("the pipeline's settings (key, apply, order_by, topics) are others than those of the newest record")
+		sec.note("the pipeline's settings (key, apply or merge.when, order_by, topics) are others than those of the newest record")
 	}
 	if pos, err := newest.own.Positions(); err == nil {
 		for _, p := range pos.Sorted() {
