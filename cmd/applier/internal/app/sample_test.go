@@ -24,8 +24,10 @@ func (w *world) files() (out []string) {
 // A sample says what the pipeline then does, and leaves no trace.
 func TestSample_TellsWhatTheNextRecordsDo(t *testing.T) {
 	for _, c := range []struct{ name, settings, acted string }{
-		{"clauses", "merge: { when: [\"MATCHED AND s.note = 'gone' THEN DELETE\", MATCHED AND s.note <> t.note THEN UPDATE SET *, NOT MATCHED AND s.id < 100 THEN INSERT *] }",
-			"  rows      1  WHEN MATCHED AND s.note = 'gone' THEN DELETE\n  rows      2  WHEN MATCHED AND s.note <> t.note THEN UPDATE SET *\n  rows      2  WHEN NOT MATCHED AND s.id < 100 THEN INSERT *\n"},
+		{
+			"clauses", "merge: { when: [\"MATCHED AND s.note = 'gone' THEN DELETE\", MATCHED AND s.note <> t.note THEN UPDATE SET *, NOT MATCHED AND s.id < 100 THEN INSERT *] }",
+			"  rows      1  WHEN MATCHED AND s.note = 'gone' THEN DELETE\n  rows      2  WHEN MATCHED AND s.note <> t.note THEN UPDATE SET *\n  rows      2  WHEN NOT MATCHED AND s.id < 100 THEN INSERT *\n",
+		},
 		{"preset", "apply: upsert", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
