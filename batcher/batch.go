@@ -17,11 +17,12 @@ const (
 	InsertOnly              // inserted if the key is absent, else ignored; first wins
 	SoftDelete              // upsert by key, deletes set deleted_at
 	Append                  // always inserted, never collapsed
+	Merge                   // no preset: the clauses of MERGE decide
 )
 
-var applyNames = [...]string{"mirror", "upsert", "insert_only", "soft_delete", "append"}
+var applyNames = [...]string{"mirror", "upsert", "insert_only", "soft_delete", "append", "merge"}
 
-// String returns the preset's name in the configuration.
+// String returns the preset's name in the configuration; that of Merge is no preset's.
 func (a Apply) String() string { return applyNames[a] }
 
 // ParseApply reads a preset's name.

@@ -56,6 +56,11 @@ func (c *checker) finish() {
 		if len(p.OrderBy.By) > 0 && p.OrderBy.Late == "" {
 			p.OrderBy.Late = LateDrop
 		}
+		if p.Merge != nil {
+			if _, ok := c.written("pipelines." + name + ".apply"); !ok {
+				p.Apply = ""
+			}
+		}
 		if !p.DeadLetters() {
 			p.DeadLetter = DeadLetter{} // inherited, but not used
 		}

@@ -12,6 +12,7 @@ const deletedAt = "deleted_at"
 func (c *checker) checkPipeline(p *Pipeline) {
 	path := "pipelines." + p.Name
 	c.checkSource(p, path+".source")
+	c.checkMerge(p, path)
 	c.checkKey(p, path)
 	c.checkOrder(p, path)
 	c.checkColumns(p, path+".columns.add")
@@ -53,6 +54,20 @@ func (c *checker) checkStart(s Source, path string) {
 	}
 }
 
+// checkMerge finds what clauses cannot be written beside.
+func (c *checker) checkMerge(p *Pipeline, path string) {
+	if p.Merge == nil {
+		return
+	}
+	if _, ok := c.written(path + ".apply"); ok {
+		c.add("contradicts apply: clauses stand in the place of a preset", "write one of the two", path+".merge")
+	}
+	if _, ok := c.written(path + ".order_by"); ok {
+		c.add("contradicts merge: clauses say themselves which change counts",
+			"remove order_by, and write the order into the clauses: MATCHED AND s.updated_at >= t.updated_at THEN UPDATE SET *", path+".order_by")
+	}
+}
+
 func (c *checker) checkKey(p *Pipeline, path string) {
 	if !c.intact(path+".key", path+".apply") {
 		return
@@ -68,6 +83,9 @@ func (c *checker) checkKey(p *Pipeline, path string) {
 func (c *checker) checkOrder(p *Pipeline, path string) {
 	by := p.OrderBy.By
 	at := path + ".order_by"
+	if p.Merge != nil {
+		return // refused as a whole
+	}
 	if len(by) == 0 {
 		if _, ok := c.written(at); ok && c.intact(at, at+".by") && !c.suggested[at+".by"] {
 			c.add("is missing", "add it: by: [updated_at], the columns that say which change is newer", at+".by")

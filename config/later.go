@@ -27,7 +27,6 @@ func refusedKeys() map[string]refusal {
 		"columns.drop":             notYet,
 		"columns.hash":             notYet,
 		"columns.rename":           notYet,
-		"merge":                    notYet,
 		"index":                    notYet,
 		"errors":                   {"is not supported yet by this version", "use on_error and dead_letter"},
 		"changelog":                notYet,

@@ -265,6 +265,8 @@ type Pipeline struct {
 	// soft_delete: deletes set the column deleted_at. append: every change is a
 	// new row.
 	Apply Apply `koanf:"apply" default:"mirror" enum:"mirror,upsert,insert_only,soft_delete,append"`
+	// What changes do, as clauses of MERGE in place of apply.
+	Merge *Merge `koanf:"merge"`
 	// Columns of the target that decide which change of a key is newer, instead of
 	// the Kafka offset. An older change than the stored row is dropped and
 	// counted. Under apply: mirror it needs remember_deletes, because a removed row
@@ -362,6 +364,28 @@ const (
 	ApplySoftDelete Apply = "soft_delete"
 	ApplyAppend     Apply = "append"
 )
+
+// MergeName is what stands in the place of a preset's name for pipelines with clauses.
+const MergeName = "merge"
+
+// Preset names what changes do: a preset, or MergeName.
+func (p *Pipeline) Preset() string {
+	if p.Merge != nil {
+		return MergeName
+	}
+	return string(p.Apply)
+}
+
+// Merge is what changes do, clause by clause.
+type Merge struct {
+	// The clauses, as in MERGE INTO of applier sql, without their WHEN: the first one
+	// whose condition is true applies; if none is, the row stays as it is. t is a row
+	// of the change's key, s the change: its columns, s.__op (c, u, r, d), s.__ts
+	// (change time), s.__topic, s.__partition, s.__offset. docs/merge.md explains them.
+	When []string `koanf:"when" required:"true"`
+	// Write no new version of a row that equals the one that is there.
+	SkipUnchanged bool `koanf:"skip_unchanged" default:"false"`
+}
 
 // OrderBy is what makes a change newer than another.
 type OrderBy struct {

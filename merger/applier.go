@@ -151,6 +151,9 @@ func New(ctx context.Context, s Settings, d Deps) (*Applier, error) {
 	if len(s.Order.By) > 0 && !s.Apply.Ordered(s.RememberDeletes > 0) {
 		return nil, fmt.Errorf("order_by: apply %s leaves no row that a late change could be compared with", s.Apply)
 	}
+	if (s.Merge != nil) != (s.Apply == batcher.Merge) {
+		return nil, fmt.Errorf("apply %s: clauses of MERGE go with %s, and with nothing else", s.Apply, batcher.Merge)
+	}
 	first, err := d.Table.Bucket().Get(ctx, d.Table.Paths().Schema(0))
 	if err != nil {
 		return nil, fmt.Errorf("reading the first schema of table %s: %w", d.Name, err)

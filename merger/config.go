@@ -23,6 +23,9 @@ func configDigest(s Settings, schema *paimon.Schema) string {
 		parts = append(parts, setting+":"+chainHash("", []byte(value))[:12])
 	}
 	add("apply", s.Apply.String())
+	if s.Merge != nil {
+		add("merge", s.Merge.text())
+	}
 	add("key", fmt.Sprintf("%q", names(s.Key)))
 	add("order_by", fmt.Sprintf("%q", names(s.Order.By)))
 	add("topics", fmt.Sprintf("%q", slices.Sorted(slices.Values(s.Topics))))

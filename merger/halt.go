@@ -187,7 +187,7 @@ var codeList = []CodeInfo{
 		"Make the dead letter topic writable; the pipeline goes on by itself.", true, false,
 	},
 	{
-		CodeConfig, "A setting that the applied data depends on was changed (merge key, apply, topics).",
+		CodeConfig, "A setting that the applied data depends on was changed (merge key, apply or merge.when, topics).",
 		"Undo the change, or accept it from the next record on with `applier offsets adopt PIPELINE`.", false, false,
 	},
 	{

@@ -14,8 +14,9 @@ import (
 type Settings struct {
 	// ID is the pipeline's identity: it names the position record.
 	ID string
-	// Apply is the preset.
+	// Apply is the preset; Merge stands in its place where that is batcher.Merge.
 	Apply batcher.Apply
+	Merge *Merge
 	// Key are indexes of the table's columns; Order says which change of a key is newer.
 	Key   []int
 	Order batcher.Order

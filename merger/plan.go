@@ -43,6 +43,7 @@ type plan struct {
 	ordered []rowLetter      // changes that the order sends to the dead letters
 	sent    []rowLetter      // letters that were sent
 	memory  tombstones.Delta // what becomes of the remembered deletes
+	acted   []int64          // rows that each clause of MERGE acted on
 }
 
 // rowLetter is a change that cannot be applied.
@@ -90,6 +91,7 @@ type planner struct {
 	// linked are the states of the keys that key changes connect, by the last
 	// change of each; they are folded together.
 	linked map[int32]*keyState
+	when   *when // the clauses of MERGE; nil for presets
 }
 
 // rowReader reads columns of rows of the table by their places, ascending.
@@ -104,14 +106,8 @@ func (pl *planner) plan(b *batcher.Batch) (*plan, error) {
 	pl.plain, pl.folded, pl.stored, pl.carried = pl.plain[:0], pl.folded[:0], nil, nil
 	clear(pl.linked)
 	pl.dropped.Reset()
-	if err := pl.match(); err != nil {
+	if err := pl.decide(); err != nil {
 		return nil, err
-	}
-	pl.writePlain()
-	if len(pl.folded) > 0 {
-		if err := pl.foldAll(); err != nil {
-			return nil, err
-		}
 	}
 	for seg, pos := range pl.p.deletes {
 		slices.Sort(pos)
@@ -123,8 +119,26 @@ func (pl *planner) plan(b *batcher.Batch) (*plan, error) {
 	return pl.p, nil
 }
 
-// match looks the winners up and decides what each does.
-func (pl *planner) match() error {
+// decide finds out what becomes of each key.
+func (pl *planner) decide() error {
+	if err := pl.lookup(); err != nil {
+		return err
+	}
+	if pl.s.Apply == batcher.Merge {
+		return pl.mergeAll()
+	}
+	if err := pl.match(); err != nil {
+		return err
+	}
+	pl.writePlain()
+	if len(pl.folded) == 0 {
+		return nil
+	}
+	return pl.foldAll()
+}
+
+// lookup finds the table's rows of the winners' keys.
+func (pl *planner) lookup() error {
 	b := pl.batch
 	if pl.s.Apply == batcher.Append {
 		pl.matches.Start, pl.matches.Loc = pl.matches.Start[:0], pl.matches.Loc[:0]
@@ -136,6 +150,12 @@ func (pl *planner) match() error {
 			pl.matches.Loc[i] = keyindex.MakeLoc(l.Segment(), l.Pos()^1)
 		}
 	}
+	return nil
+}
+
+// match decides what each winner does.
+func (pl *planner) match() error {
+	b := pl.batch
 	if err := pl.readPlaces(); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"applier/batcher"
 	"applier/ingest/change"
@@ -24,6 +25,8 @@ import (
 //
 //	table apply=… key=(a,b) [order-by=(a)] [tie=first|dead_letter] [late=apply|dead_letter] [remember]
 //	    columns, separated by semicolons; a word after DEFAULT is the default
+//	when
+//	    the clauses of apply=merge, one a line
 //	file [deleted=(0,2)]
 //	    rows of a data file: name=value, a name that is left out is NULL
 //	plan
@@ -44,6 +47,11 @@ func TestPlan_Stories(t *testing.T) {
 					s.close(t)
 				}
 				s = newPlanStory(t, c)
+				return ""
+			case "when":
+				clauses, err := ParseMerge(strings.Split(c.Input, "\n"))
+				require.NoError(t, err)
+				s.set.Merge = &Merge{Clauses: clauses, SkipUnchanged: c.HasArg("skip-unchanged")}
 				return ""
 			case "file":
 				s.file(t, c)
@@ -222,6 +230,10 @@ func (s *planStory) plan(t *testing.T, c *datadriven.TestData) string {
 		if s.set.Apply == batcher.SoftDelete && f.Name == DeletedAt {
 			pl.deletedAt, pl.defaults[i] = i, nil
 		}
+	}
+	if s.set.Merge != nil {
+		pl.when, err = newWhen(s.fields, s.set.Key, s.set.Merge.Clauses, pl.defaults, time.UnixMilli(0))
+		require.NoError(t, err)
 	}
 	p, err := pl.plan(batch)
 	require.NoError(t, err)

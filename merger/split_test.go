@@ -29,6 +29,10 @@ func TestBatches_TheCutDoesNotMatter(t *testing.T) {
 		{apply: batcher.Append},
 		{apply: batcher.Mirror, ordered: true, remembers: true},
 		{apply: batcher.SoftDelete, ordered: true, remembers: true},
+		{apply: batcher.Mirror, clauses: mirrorClauses},
+		{apply: batcher.Upsert, clauses: upsertClauses},
+		{apply: batcher.InsertOnly, clauses: insertOnlyClauses},
+		{apply: batcher.SoftDelete, clauses: softDeleteClauses},
 	} {
 		name := c.apply.String()
 		if c.ordered {
@@ -36,6 +40,9 @@ func TestBatches_TheCutDoesNotMatter(t *testing.T) {
 		}
 		if c.remembers {
 			name += " remember_deletes"
+		}
+		if c.clauses != nil {
+			name = "clauses that mean " + name
 		}
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) { checkSplit(t, c) })
@@ -46,7 +53,27 @@ func TestBatches_TheCutDoesNotMatter(t *testing.T) {
 type splitCase struct {
 	apply              batcher.Apply
 	ordered, remembers bool
+	clauses            []string // in place of the preset
 }
+
+// The presets as clauses.
+var (
+	mirrorClauses = []string{
+		"MATCHED AND s.__op = 'd' THEN DELETE",
+		"MATCHED THEN UPDATE SET *",
+		"NOT MATCHED AND s.__op <> 'd' THEN INSERT *",
+	}
+	upsertClauses = []string{
+		"MATCHED AND s.__op <> 'd' THEN UPDATE SET *",
+		"NOT MATCHED AND s.__op <> 'd' THEN INSERT *",
+	}
+	insertOnlyClauses = []string{"NOT MATCHED AND s.__op IN ('c', 'u', 'r') THEN INSERT *"}
+	softDeleteClauses = []string{
+		"MATCHED AND s.__op = 'd' THEN UPDATE SET deleted_at = s.__ts",
+		"MATCHED THEN UPDATE SET *",
+		"NOT MATCHED AND s.__op <> 'd' THEN INSERT *",
+	}
+)
 
 func checkSplit(t *rapid.T, sc splitCase) {
 	o := rigOptions{fields: splitFields(), apply: sc.apply, onError: "skip"}
@@ -60,7 +87,12 @@ func checkSplit(t *rapid.T, sc splitCase) {
 	if o.options["bucket"] != "" { // a has a default, d moves rows between buckets
 		o.options["bucket-key"] = rapid.SampledFrom([]string{"k", "a,k", "ord,a"}).Draw(t, "bucket key")
 	}
-	m := &splitModel{apply: sc.apply, ordered: sc.ordered, remembers: sc.remembers, rows: map[int64][]splitRow{}, deleted: map[int64]int64{}}
+	if sc.clauses != nil {
+		skip := rapid.Bool().Draw(t, "skip unchanged")
+		o.apply = batcher.Merge
+		o.settings = func(s *Settings) { s.Merge = mergeOf(t, skip, sc.clauses...) }
+	}
+	m := &splitModel{apply: sc.apply, clauses: sc.clauses != nil, ordered: sc.ordered, remembers: sc.remembers, rows: map[int64][]splitRow{}, deleted: map[int64]int64{}}
 	if sc.ordered {
 		o.orderBy = []int{colOrd}
 		m.order.Tie = rapid.SampledFrom([]batcher.Tie{batcher.TieLast, batcher.TieLast, batcher.TieFirst, batcher.TieDeadLetter}).Draw(t, "tie")
@@ -255,7 +287,7 @@ func checkCounts(t require.TestingT, r *rig, rows int) {
 			continue
 		}
 		want += c.Counts.Inserted
-		if r.set.Apply == batcher.Mirror {
+		if r.set.Apply == batcher.Mirror || r.set.Apply == batcher.Merge {
 			want -= c.Counts.Deleted
 		}
 		b := c.Batch.Counts

@@ -65,6 +65,7 @@ type splitRow [splitColumns]*int64
 // mean (row-level.md §2.3, §6.7, cdc-formats.md §18.6).
 type splitModel struct {
 	apply   batcher.Apply
+	clauses bool // that mean the same
 	ordered bool
 	order   batcher.Order // how ties and late changes are treated
 	rows    map[int64][]splitRow
@@ -152,7 +153,7 @@ func (m *splitModel) step(i int, c splitChange, origin []splitRow) {
 		m.rows[c.key] = append(m.rows[c.key], m.patch(row, c))
 	default:
 		for j := range rows {
-			if len(origin) > 0 && m.apply != batcher.Mirror {
+			if len(origin) > 0 && (m.apply != batcher.Mirror || m.clauses) {
 				r := origin[0]
 				for col := range splitColumns {
 					if c.holes[col] >= absent {

@@ -59,6 +59,12 @@ func (a *Applier) planBatch(ctx context.Context, b *batcher.Batch) (*plan, error
 			return nil, err
 		}
 	}
+	if a.set.Merge != nil { // functions of the time have one value a batch
+		var err error
+		if pl.when, err = compileWhen(a.table, a.set.Key, a.set.Merge.Clauses, pl.defaults, a.taken); err != nil {
+			return nil, err
+		}
+	}
 	pl.index = a.view.index
 	pl.read = boundReader{ctx, &a.view}
 	pl.memory, pl.now = a.deletes.memory(), a.deletes.now()

@@ -94,7 +94,7 @@ everything.`,
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(runCommand(), validateCommand(), demoCommand(), healthcheckCommand(), catCommand(), inspectCommand(), sqlCommand(),
 		compactCommand(), expireCommand(), orphansCommand(), offsetsCommand(), pauseCommand(), resumeCommand(), flushCommand(), statusCommand(),
-		verifyCommand(), explainCommand(), resetCommand(), schemaCommand(), generateCommand(), versionCommand())
+		planCommand(), verifyCommand(), explainCommand(), resetCommand(), schemaCommand(), generateCommand(), versionCommand())
 	return root
 }
 

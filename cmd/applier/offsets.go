@@ -134,7 +134,7 @@ func offsetsAdopt() *cobra.Command {
 	return changeCommand("adopt", "Take over the record found in the table",
 		`Writes the newest position record of the table again as this pipeline's own: after
 the table was copied, after another pipeline id fed it, or to accept changed
-settings (key, apply, topics) from the next record on.`,
+settings (key, apply or merge.when, topics) from the next record on.`,
 		func(*cobra.Command) func() (admin.OffsetChange, error) {
 			return func() (admin.OffsetChange, error) { return admin.OffsetChange{Action: admin.ActionAdopt}, nil }
 		})

@@ -29,7 +29,10 @@ func load(file string) (*config.Config, error) {
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, usageError("%v; name a configuration with -c FILE", err)
 	}
-	return cfg, err
+	if err != nil {
+		return cfg, err
+	}
+	return cfg, app.CheckClauses(file, cfg)
 }
 
 func newLogger(w io.Writer, l config.Log) *slog.Logger {

@@ -60,7 +60,7 @@ func (d *debezium) remove(out *change.Batch) (Result, *RowError) {
 		return Result{Skip: SkipDelete}, nil
 	}
 	if !d.opts.Append {
-		if err := d.deletion(out, &d.ev, true); err != nil {
+		if err := d.deletionWithImage(out); err != nil {
 			return Result{}, err
 		}
 		d.deletes.remember(d.ev.rec)
@@ -73,6 +73,28 @@ func (d *debezium) remove(out *change.Batch) (Result, *RowError) {
 		return Result{}, err
 	}
 	return Result{Rows: 1}, nil
+}
+
+// deletionWithImage appends op d: with BeforeImages the before image as far as there
+// is one, whose merge key must be that of the record key. It may lack values for NOT
+// NULL columns: connectors send what the database logs.
+func (d *debezium) deletionWithImage(out *change.Batch) *RowError {
+	if !d.opts.BeforeImages || d.env.before < 0 {
+		return d.deletion(out, &d.ev, true)
+	}
+	clear(d.imageKey)
+	if err := d.reread(d.env.before, d.env.old, out); err != nil {
+		return err
+	}
+	for i := range d.metas {
+		if err := d.fillMeta(&d.metas[i], out, change.Delete, &d.ev); err != nil {
+			return err
+		}
+	}
+	if err := d.checkKey(out, out.Len()); err != nil {
+		return err
+	}
+	return d.endDeletion(out, &d.ev)
 }
 
 // beforeImage begins the row of an appended delete: the before image as far as

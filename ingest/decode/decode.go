@@ -86,6 +86,9 @@ type Options struct {
 	// IgnoreDeletes: deletes change nothing and give SkipDelete (presets upsert
 	// and insert_only). Append without a column for op implies it.
 	IgnoreDeletes bool
+	// BeforeImages: a delete carries its before image, if the record has one, and the
+	// metadata; what it does not carry is absent.
+	BeforeImages bool
 	// Binary is how text for a binary column is encoded where no schema says
 	// bytes (Debezium's binary.handling.mode). bytes of a schema are base64 always.
 	Binary BinaryText

@@ -274,6 +274,9 @@ func (r *rows) deletion(out *change.Batch, ev *event, useRecordKey bool) *RowErr
 		at := r.keyAt[i]
 		if at < 0 {
 			col.AppendNull()
+			if r.opts.BeforeImages {
+				col.Absent.Set(out.Len())
+			}
 			continue
 		}
 		c := &r.beforeKey[at]
@@ -287,15 +290,20 @@ func (r *rows) deletion(out *change.Batch, ev *event, useRecordKey bool) *RowErr
 			return r.rowError(i, f)
 		}
 	}
-	row := out.Len()
 	for i := range r.metas {
 		m := &r.metas[i]
-		if r.keyAt[m.column] < 0 && !slices.Contains(r.opts.OrderBy, m.column) {
+		if r.keyAt[m.column] < 0 && !slices.Contains(r.opts.OrderBy, m.column) && !r.opts.BeforeImages {
 			out.Cols[m.column].AppendNull()
 		} else if err := r.fillMeta(m, out, change.Delete, ev); err != nil {
 			return err
 		}
 	}
+	return r.endDeletion(out, ev)
+}
+
+// endDeletion checks the row of a delete and ends it.
+func (r *rows) endDeletion(out *change.Batch, ev *event) *RowError {
+	row := out.Len()
 	for _, i := range r.opts.Key {
 		if out.Cols[i].IsNull(row) {
 			return &RowError{Class: ClassNullKey, Column: r.fields[i].Name, Msg: "merge key column is NULL"}

@@ -97,6 +97,8 @@ func storyOptions(t *testing.T, c *datadriven.TestData) (string, Options) {
 			o.KeepRaw = true
 		case "keep-every":
 			o.KeepEvery = true
+		case "before-images":
+			o.BeforeImages = true
 		case "unscaled":
 			o.UnscaledDecimals = true
 		case "order-by":

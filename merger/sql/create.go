@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"applier/merger/assign"
 	"applier/merger/defaults"
 	"applier/merger/expr"
 	"applier/merger/query"
@@ -240,7 +241,7 @@ func (r *run) fillTable(ctx context.Context, name catalog.Name, t *paimon.Table,
 	if err != nil {
 		return nil, err
 	}
-	tg := &target{name: name, t: t, st: st, fields: t.Schema().Fields, defaults: make([]*types.Datum, len(t.Schema().Fields))}
+	tg := &target{name: name, t: t, st: st, Target: assign.Target{Fields: t.Schema().Fields, Defaults: make([]*types.Datum, len(t.Schema().Fields))}}
 	e, err := r.editor(ctx, tg, false)
 	if err != nil {
 		return nil, err

@@ -76,8 +76,8 @@ func neverNull(e sqlparse.Expr, tg *target) bool {
 	if !ok {
 		return false
 	}
-	col, fields, err := tg.resolve(ref.Name)
-	return err == nil && len(fields) == 0 && tg.fields[col].Type.NotNull
+	col, fields, err := tg.Resolve(ref.Name)
+	return err == nil && len(fields) == 0 && tg.Fields[col].Type.NotNull
 }
 
 // metadataFunctions are the functions that conditions of a metadata-only delete may

@@ -50,7 +50,7 @@ func (r *run) editor(ctx context.Context, tg *target, dry bool) (*editor, error)
 		return nil, err
 	}
 	e := &editor{tg: tg, r: r, writer: w, dry: dry, touched: map[paimon.FileKey]*touched{}}
-	e.fresh.fields, e.moved.fields = tg.fields, tg.fields
+	e.fresh.fields, e.moved.fields = tg.Fields, tg.Fields
 	if tg.t.Buckets() > 0 {
 		files, err := tg.t.Files(ctx, tg.st, nil)
 		if err != nil {
@@ -88,7 +88,7 @@ func (e *editor) update(ctx context.Context, entry *manifest.Entry, pos uint32, 
 	if !e.tg.t.Options().RowTracking {
 		return e.write(ctx, &e.fresh, next, 0)
 	}
-	return e.write(ctx, &e.moved, next, row[len(e.tg.fields)].I)
+	return e.write(ctx, &e.moved, next, row[len(e.tg.Fields)].I)
 }
 
 // insert writes a new row.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"applier/merger/assign"
 	"applier/merger/expr"
 	"applier/merger/publish"
 	"applier/merger/sqlparse"
@@ -20,11 +21,11 @@ const (
 	ClassNoDatabase    = "SCHEMA_NOT_FOUND"
 	ClassColumnTwice   = "COLUMN_ALREADY_EXISTS"
 	ClassFieldExists   = "FIELD_ALREADY_EXISTS"
-	ClassNoColumn      = "UNRESOLVED_COLUMN.WITH_SUGGESTION"
+	ClassNoColumn      = assign.ClassNoColumn
 	ClassArity         = "INSERT_COLUMN_ARITY_MISMATCH"
-	ClassNoDefault     = "NO_DEFAULT_COLUMN_VALUE_AVAILABLE"
+	ClassNoDefault     = assign.ClassNoDefault
 	ClassAmbiguous     = "MERGE_CARDINALITY_VIOLATION"
-	ClassAssignedTwice = "MULTIPLE_ASSIGNMENTS"
+	ClassAssignedTwice = assign.ClassAssignedTwice
 	ClassDefault       = "INVALID_DEFAULT_VALUE"
 	ClassSchemaChange  = "NOT_SUPPORTED_CHANGE_COLUMN"
 	ClassRefused       = "UNSUPPORTED_TABLE"

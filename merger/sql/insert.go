@@ -55,7 +55,7 @@ func (r *run) insert(ctx context.Context, n *sqlparse.Insert, tg *target, e *edi
 }
 
 func (r *run) compileInsert(ctx context.Context, n *sqlparse.Insert, tg *target) (*insertion, error) {
-	ins := &insertion{tg: tg, values: make([]*expr.Expr, len(tg.fields)), from: make([]int, len(tg.fields)), fixed: make([]*types.Datum, len(tg.fields))}
+	ins := &insertion{tg: tg, values: make([]*expr.Expr, len(tg.Fields)), from: make([]int, len(tg.Fields)), fixed: make([]*types.Datum, len(tg.Fields))}
 	q := *n.Source
 	q.With = append(slices.Clip(n.With), q.With...)
 	q.Body, ins.byDefault = withoutDefaults(q.Body)
@@ -81,18 +81,18 @@ func (r *run) compileInsert(ctx context.Context, n *sqlparse.Insert, tg *target)
 		if err != nil {
 			return nil, err
 		}
-		if err := sameShape(x.Type(), tg.fields[c].Type, tg.fields[c].Name, pos); err != nil {
+		if err := sameShape(x.Type(), tg.Fields[c].Type, tg.Fields[c].Name, pos); err != nil {
 			return nil, err
 		}
-		t := tg.fields[c].Type
+		t := tg.Fields[c].Type
 		t.NotNull = false // see row: DEFAULT may stand for the NULL
-		if x, err = expr.AssignmentCast(x, tg.fields[c].Name, t); err != nil {
+		if x, err = expr.AssignmentCast(x, tg.Fields[c].Name, t); err != nil {
 			return nil, err
 		}
 		ins.values[c], ins.from[c] = x, i
 	}
 	for at, pos := range ins.byDefault {
-		if _, err := tg.omitted(cols[at[1]], pos); err != nil {
+		if _, err := tg.Omitted(cols[at[1]], pos); err != nil {
 			return nil, err
 		}
 	}
@@ -170,19 +170,19 @@ func (ins *insertion) partition(n *sqlparse.Insert, r *run) error {
 		if p.Value == nil {
 			continue
 		}
-		d, err := r.constant(p.Value, ins.tg.fields[c])
+		d, err := r.constant(p.Value, ins.tg.Fields[c])
 		if err != nil {
 			return err
 		}
-		d = ins.tg.defaulted(c, d)
+		d = ins.tg.Defaulted(c, d)
 		ins.fixed[c] = &d
 	}
 	return nil
 }
 
 func (tg *target) partitionColumn(name sqlparse.Ident) (int, error) {
-	c := tg.column(name.Name)
-	if c < 0 || !slices.Contains(tg.t.Schema().PartitionKeys, tg.fields[c].Name) {
+	c := tg.Column(name.Name)
+	if c < 0 || !slices.Contains(tg.t.Schema().PartitionKeys, tg.Fields[c].Name) {
 		return 0, fail(name.Pos, "NON_PARTITION_COLUMN", "%s is no partition column of table %s", name.Name, tg.name)
 	}
 	return c, nil
@@ -205,7 +205,7 @@ func (ins *insertion) columns(n *sqlparse.Insert) ([]int, error) {
 	tg, have := ins.tg, len(ins.plan.Columns())
 	var cols []int
 	add := func(name string, pos sqlparse.Pos) error {
-		c, _, err := tg.resolve(sqlparse.Name{Parts: []sqlparse.Ident{{Pos: pos, Name: name}}})
+		c, _, err := tg.Resolve(sqlparse.Name{Parts: []sqlparse.Ident{{Pos: pos, Name: name}}})
 		switch {
 		case err != nil:
 			return err
@@ -229,7 +229,7 @@ func (ins *insertion) columns(n *sqlparse.Insert) ([]int, error) {
 			}
 		}
 	default:
-		for i := range tg.fields {
+		for i := range tg.Fields {
 			if ins.fixed[i] == nil {
 				cols = append(cols, i)
 			}
@@ -248,7 +248,7 @@ func (ins *insertion) columns(n *sqlparse.Insert) ([]int, error) {
 // row makes the row that is stored out of row number at of the source.
 func (ins *insertion) row(at int, row expr.Row, pos sqlparse.Pos) ([]types.Datum, error) {
 	tg := ins.tg
-	out := make([]types.Datum, len(tg.fields))
+	out := make([]types.Datum, len(tg.Fields))
 	for c := range out {
 		var err error
 		x := ins.values[c]
@@ -257,17 +257,17 @@ func (ins *insertion) row(at int, row expr.Row, pos sqlparse.Pos) ([]types.Datum
 			out[c] = *ins.fixed[c]
 			continue
 		case x == nil:
-			out[c], err = tg.omitted(c, pos)
+			out[c], err = tg.Omitted(c, pos)
 		default:
 			if cell, ok := ins.byDefault[[2]int{at, ins.from[c]}]; ok {
-				out[c], err = tg.omitted(c, cell)
+				out[c], err = tg.Omitted(c, cell)
 				break
 			}
 			if out[c], err = x.Eval(row); err == nil && out[c].Null {
-				if tg.fields[c].Type.NotNull {
-					return nil, &expr.Error{Pos: x.Pos(), Class: expr.ClassNotNull, Message: "NULL for column " + tg.fields[c].Name + ", which is NOT NULL"}
+				if tg.Fields[c].Type.NotNull {
+					return nil, &expr.Error{Pos: x.Pos(), Class: expr.ClassNotNull, Message: "NULL for column " + tg.Fields[c].Name + ", which is NOT NULL"}
 				}
-				out[c] = tg.defaulted(c, out[c])
+				out[c] = tg.Defaulted(c, out[c])
 			}
 		}
 		if err != nil {
@@ -283,7 +283,7 @@ func (ins *insertion) overwrite(ctx context.Context, n *sqlparse.Insert, e *edit
 	e.op, e.force, e.overwrite = paimon.OperationOverwrite, true, true
 	return e.dropPartitions(ctx, func(values []types.Datum) (bool, error) {
 		for i, c := range ins.tg.partitionColumns() {
-			if f := ins.fixed[c]; f != nil && !sameValue(ins.tg.fields[c].Type, *f, values[i]) {
+			if f := ins.fixed[c]; f != nil && !sameValue(ins.tg.Fields[c].Type, *f, values[i]) {
 				return false, nil
 			}
 		}
@@ -354,13 +354,13 @@ func (e *editor) dropListed(ctx context.Context, r *run, list []sqlparse.Partiti
 		if p.Value == nil {
 			return fail(p.Pos, sqlparse.ClassSyntax, "partition column %s has no value", p.Column.Name)
 		}
-		if want[c], err = r.constant(p.Value, tg.fields[c]); err != nil {
+		if want[c], err = r.constant(p.Value, tg.Fields[c]); err != nil {
 			return err
 		}
 	}
 	return e.dropPartitions(ctx, func(values []types.Datum) (bool, error) {
 		for i, c := range tg.partitionColumns() {
-			if w, ok := want[c]; ok && !sameValue(tg.fields[c].Type, w, values[i]) {
+			if w, ok := want[c]; ok && !sameValue(tg.Fields[c].Type, w, values[i]) {
 				return false, nil
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"applier/merger/assign"
 	"applier/merger/expr"
 	"applier/merger/query"
 	"applier/merger/sqlparse"
@@ -18,18 +19,8 @@ type merging struct {
 	e       *editor
 	n       *sqlparse.Merge
 	join    *join
-	clauses [3][]*clause // by family
+	clauses [3][]*assign.Clause // by family
 	row     expr.Row
-}
-
-// clause is a WHEN clause.
-type clause struct {
-	cond   *expr.Expr // nil: always
-	action sqlparse.MergeAction
-	set    []assignment
-	// insert are the values of the columns; nil for those that get none.
-	insert []*assignment
-	pos    sqlparse.Pos
 }
 
 func (r *run) merge(ctx context.Context, n *sqlparse.Merge, tg *target, e *editor) error {
@@ -70,7 +61,7 @@ func (r *run) compileMerge(ctx context.Context, m *merging) error {
 		case sqlparse.NotMatchedBySource:
 			scope = target
 		}
-		out, err := m.clause(c, scope, from)
+		out, err := m.tg.Clause(c, scope, from)
 		if err != nil {
 			return err
 		}
@@ -127,77 +118,6 @@ func (r *run) sourceName(s sqlparse.Relation) []string {
 	return name
 }
 
-func (m *merging) clause(c *sqlparse.MergeClause, scope, source *expr.Scope) (*clause, error) {
-	out := &clause{action: c.Action, pos: c.Pos}
-	var err error
-	if c.Cond != nil {
-		if out.cond, err = expr.CompileBool(c.Cond, scope); err != nil {
-			return nil, err
-		}
-	}
-	switch c.Action {
-	case sqlparse.MergeUpdate:
-		if out.set, err = m.tg.assignments(c.Set, scope); err == nil {
-			err = checkConstants(out.set)
-		}
-	case sqlparse.MergeUpdateStar, sqlparse.MergeInsertStar:
-		for i, f := range m.tg.fields {
-			ref := &sqlparse.ColumnRef{Name: sqlparse.Name{Parts: []sqlparse.Ident{{Pos: c.Pos, Name: f.Name}}}}
-			a := assignment{col: i, leaf: f.Type, pos: c.Pos}
-			if err := m.tg.value(&a, ref, source); err != nil {
-				if p := Describe(err); p.Class == ClassNoColumn || p.Class == "UNRESOLVED_COLUMN.WITHOUT_SUGGESTION" {
-					return nil, fail(c.Pos, p.Class, "the source has no column %s, which * needs: name the columns instead", f.Name)
-				}
-				return nil, err
-			}
-			out.set = append(out.set, a)
-		}
-	case sqlparse.MergeInsert:
-		err = m.insertValues(c, out, scope)
-	}
-	if out.action == sqlparse.MergeInsertStar {
-		out.insert = make([]*assignment, len(m.tg.fields))
-		for i := range out.set {
-			out.insert[out.set[i].col] = &out.set[i]
-		}
-	}
-	return out, err
-}
-
-// checkConstants refuses a constant that can never be stored, as Spark does in MERGE,
-// whether a row asks for it or not. UPDATE finds out when it has a row.
-func checkConstants(list []assignment) error {
-	for i := range list {
-		if a := &list[i]; a.constant {
-			if _, err := a.x.Eval(nil); err != nil && Describe(err).Class != expr.ClassNotNull {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (m *merging) insertValues(c *sqlparse.MergeClause, out *clause, scope *expr.Scope) error {
-	out.insert = make([]*assignment, len(m.tg.fields))
-	for i, name := range c.Columns {
-		col, fields, err := m.tg.resolve(name)
-		switch {
-		case err != nil:
-			return err
-		case len(fields) > 0:
-			return fail(name.Position(), sqlparse.ClassUnsupported, "INSERT takes columns, not fields of structs: %s", name)
-		case out.insert[col] != nil:
-			return fail(name.Position(), ClassAssignedTwice, "column %s is given twice", name)
-		}
-		a := &assignment{col: col, leaf: m.tg.fields[col].Type, pos: name.Position()}
-		if err := m.tg.value(a, c.Values[i], scope); err != nil {
-			return err
-		}
-		out.insert[col] = a
-	}
-	return nil
-}
-
 // targetRow joins a target row with the source and does what the clauses say.
 func (m *merging) targetRow(ctx context.Context, entry *manifest.Entry, pos uint32, row expr.Row) error {
 	copy(m.row, row)
@@ -223,32 +143,20 @@ func (m *merging) targetRow(ctx context.Context, entry *manifest.Entry, pos uint
 		// snapshot of it: snapshots are numbered alike here.
 		m.e.touch(entry)
 	}
-	c, err := m.choose(family)
-	if c == nil || err != nil {
+	at, err := assign.Choose(m.clauses[family], m.row)
+	if at < 0 || err != nil {
 		return err
 	}
-	if c.action == sqlparse.MergeDelete {
+	c := m.clauses[family][at]
+	if c.Action == sqlparse.MergeDelete {
 		m.e.delete(entry, pos)
 		return nil
 	}
-	next, err := m.tg.apply(c.set, row, m.row)
+	next, err := m.tg.Apply(c.Set, row, m.row)
 	if err != nil {
 		return err
 	}
 	return m.e.update(ctx, entry, pos, row, next)
-}
-
-// choose returns the first clause of a family whose condition is TRUE.
-func (m *merging) choose(f sqlparse.MergeFamily) (*clause, error) {
-	for _, c := range m.clauses[f] {
-		if c.cond == nil {
-			return c, nil
-		}
-		if hit, err := c.cond.Test(m.row); hit || err != nil {
-			return c, err
-		}
-	}
-	return nil, nil
 }
 
 // inserts goes through the source rows without partner.
@@ -264,14 +172,14 @@ func (m *merging) inserts(ctx context.Context) error {
 			return err
 		}
 		m.join.set(m.row, i)
-		c, err := m.choose(sqlparse.NotMatched)
+		at, err := assign.Choose(m.clauses[sqlparse.NotMatched], m.row)
 		if err != nil {
 			return err
 		}
-		if c == nil {
+		if at < 0 {
 			continue
 		}
-		out, err := m.newRow(c)
+		out, err := m.tg.NewRow(m.clauses[sqlparse.NotMatched][at], m.row)
 		if err != nil {
 			return err
 		}
@@ -280,27 +188,6 @@ func (m *merging) inserts(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-func (m *merging) newRow(c *clause) ([]types.Datum, error) {
-	out := make([]types.Datum, len(m.tg.fields))
-	for col, a := range c.insert {
-		var err error
-		switch {
-		case a == nil:
-			out[col], err = m.tg.omitted(col, c.pos)
-		case a.x == nil:
-			out[col] = a.def
-		default:
-			if out[col], err = a.x.Eval(m.row); err == nil {
-				out[col] = m.tg.defaulted(col, out[col])
-			}
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
 }
 
 // ambiguous is the error about a target row with more than one partner. It is judged

@@ -48,7 +48,7 @@ func comparison(e sqlparse.Expr, tg *target, scope *expr.Scope) (paimon.Conditio
 		}
 		op, r = flipped[op], l
 	}
-	col, fields, err := tg.resolve(ref.Name)
+	col, fields, err := tg.Resolve(ref.Name)
 	if err != nil || len(fields) > 0 {
 		return none, false
 	}
@@ -57,8 +57,8 @@ func comparison(e sqlparse.Expr, tg *target, scope *expr.Scope) (paimon.Conditio
 		return none, false
 	}
 	v, constant := x.Constant()
-	have, _ := expr.FromStorage(tg.fields[col].Type)
-	if !constant || v.Null || !sameOrder(have, x.Type(), tg.fields[col].Type.Precision) {
+	have, _ := expr.FromStorage(tg.Fields[col].Type)
+	if !constant || v.Null || !sameOrder(have, x.Type(), tg.Fields[col].Type.Precision) {
 		return none, false
 	}
 	return paimon.Condition{Column: col, Op: comparisons[op], Value: v}, true

@@ -19,7 +19,7 @@ func (r *run) update(ctx context.Context, n *sqlparse.Update, tg *target, e *edi
 	}
 	scope := tg.scope(r)
 	scope.Subquery = query.Subqueries(ctx, n.With, r, r.env)
-	set, err := tg.assignments(n.Set, scope)
+	set, err := tg.Assignments(n.Set, scope)
 	if err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func (r *run) update(ctx context.Context, n *sqlparse.Update, tg *target, e *edi
 				return err
 			}
 		}
-		next, err := tg.apply(set, row, row)
+		next, err := tg.Apply(set, row, row)
 		if err != nil {
 			return err
 		}

@@ -20,6 +20,7 @@ type bound struct {
 	pipe   *config.Pipeline
 	table  *paimon.Table
 	apply  batcher.Apply
+	merge  *merger.Merge // the clauses; nil for presets
 	key    []int
 	order  batcher.Order
 	decode decode.Options
@@ -39,7 +40,7 @@ func bind(p *config.Pipeline, t *paimon.Table) (*bound, error) {
 		return -1
 	}
 	var ok bool
-	if b.apply, ok = batcher.ParseApply(string(p.Apply)); !ok {
+	if b.apply, ok = batcher.ParseApply(p.Preset()); !ok {
 		fail("apply: %q is not known", p.Apply)
 	}
 	for _, name := range p.Key {
@@ -65,6 +66,12 @@ func bind(p *config.Pipeline, t *paimon.Table) (*bound, error) {
 			fail("apply: soft_delete needs column %s to be a nullable TIMESTAMP(3) WITH LOCAL TIME ZONE; it is %s", merger.DeletedAt, f.Type)
 		} else {
 			metas = append(metas, decode.MetaColumn{Column: i, Source: decode.SourceNull})
+		}
+	}
+	if p.Merge != nil && len(b.key) == len(p.Key) {
+		var err error
+		if b.merge, err = bindMerge(p, t, b.key); err != nil {
+			fail("%w", err)
 		}
 	}
 	for _, f := range fields {
@@ -96,6 +103,32 @@ func bind(p *config.Pipeline, t *paimon.Table) (*bound, error) {
 	return b, nil
 }
 
+// CheckClauses finds what is wrong with the clauses of pipelines, as far as that can
+// be seen without their tables. The error is a config.Problems.
+func CheckClauses(file string, cfg *config.Config) error {
+	var out config.Problems
+	for _, name := range cfg.Names() {
+		if p := cfg.Pipelines[name]; p.Merge != nil {
+			if _, err := merger.ParseMerge(p.Merge.When); err != nil {
+				out = append(out, config.Problem{File: file, Path: "pipelines." + name, Msg: err.Error()})
+			}
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
+// bindMerge reads the clauses and fits them to the table.
+func bindMerge(p *config.Pipeline, t *paimon.Table, key []int) (*merger.Merge, error) {
+	clauses, err := merger.ParseMerge(p.Merge.When)
+	if err != nil {
+		return nil, err
+	}
+	return &merger.Merge{Clauses: clauses, SkipUnchanged: p.Merge.SkipUnchanged}, merger.CheckMerge(t, key, clauses)
+}
+
 // order converts how ties and late changes are treated; its columns are those of a
 // table.
 func order(c config.OrderBy) (o batcher.Order) {
@@ -119,7 +152,8 @@ func decodeOptions(p *config.Pipeline, fields []types.Field, b *bound, metas []d
 		Fields: fields, Key: b.key, OrderBy: b.order.By, Append: b.apply == batcher.Append, Columns: metas,
 		Unavailable: p.Source.Format.UnavailableValue, UnscaledDecimals: p.Source.Format.Decimals == config.DecimalsUnscaled,
 		KeepRaw:         p.OnError == config.OnErrorDeadLetter,
-		KeepEvery:       p.OrderBy.DeadLetters(),
+		KeepEvery:       p.OrderBy.DeadLetters() || b.apply == batcher.Merge && p.OnError == config.OnErrorDeadLetter,
+		BeforeImages:    b.apply == batcher.Merge,
 		IgnoreDeletes:   b.apply == batcher.Upsert || b.apply == batcher.InsertOnly,
 		IgnoreRecordKey: p.Source.KeyFrom == config.KeyFromValue,
 	}
@@ -176,8 +210,8 @@ func editDistance(a, b string) int {
 	return row[len(b)]
 }
 
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
+func sortedKeys[K ~string, V any](m map[K]V) []K {
+	keys := make([]K, 0, len(m))
 	for k := range m {
 		keys = append(keys, k)
 	}

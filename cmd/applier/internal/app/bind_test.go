@@ -48,6 +48,52 @@ func TestBind_SoftDeleteNeedsItsMarker(t *testing.T) {
 	}
 }
 
+func TestBind_ClausesFitTheTable(t *testing.T) {
+	for _, c := range []struct{ name, clause, err string }{
+		{"right", "MATCHED AND s.__op = 'd' THEN UPDATE SET note = NULL", ""},
+		{"no such column", "MATCHED THEN UPDATE SET note = s.nots", "merge.when[0]: line 1, column 32: [UNRESOLVED_COLUMN.WITH_SUGGESTION] there is no column s.nots, did you mean note?"},
+		{"no such target", "MATCHED THEN UPDATE SET nots = 'a'", "merge.when[0]: line 1, column 25: [UNRESOLVED_COLUMN.WITH_SUGGESTION] table t has no column nots, did you mean note?"},
+		{"no condition", "MATCHED AND s.note THEN DELETE", "a condition must be BOOLEAN"},
+		{"ambiguous", "MATCHED AND note = 'a' THEN DELETE", "AMBIGUOUS_REFERENCE"},
+		{"another key", "MATCHED THEN UPDATE SET id = s.id + 1", "column id is a merge key: a clause can give it s.id only"},
+		{"no key", "NOT MATCHED THEN INSERT (note) VALUES (s.note)", "INSERT must give merge key id the value s.id"},
+		{"of the row that is not there", "NOT MATCHED AND t.note = 'a' THEN INSERT *", "there is no column t.note"},
+		{"a query", "MATCHED AND s.id IN (SELECT 1) THEN DELETE", "sub-quer"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, "    key: [id]\n    merge: { when: [\""+c.clause+"\"] }\n")
+			b, err := bind(w.pipe(), w.create(orders(), nil))
+			if c.err != "" {
+				require.ErrorContains(t, err, c.err)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, batcher.Merge, b.apply)
+			require.True(t, b.decode.BeforeImages)
+		})
+	}
+}
+
+func TestCheckClauses_FindsWhatNeedsNoTable(t *testing.T) {
+	for _, c := range []struct{ clauses, err string }{
+		{`"MATCHED THEN DELETE"`, ""},
+		{`"when matched then delete"`, "pipelines.p: merge.when[0]: line 1, column 1: syntax error"},
+		{`"MATCHED THEN DELETE", "NOT MATCHED THEN DELETE"`, "merge.when[1]: line 1, column 18: syntax error"},
+		{`"MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT *"`, "merge.when[0]: 2 clauses in one line"},
+		{`"MATCHED THEN DELETE", "MATCHED AND s.id > 1 THEN UPDATE SET *"`, "only the last MATCHED clause may go without a condition"},
+		{`"NOT MATCHED BY SOURCE THEN DELETE"`, "NOT MATCHED BY SOURCE is not supported in a pipeline"},
+	} {
+		w := newWorld(t, "    key: [id]\n    merge: { when: ["+c.clauses+"] }\n")
+		err := CheckClauses("applier.yml", w.cfg)
+		if c.err == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorContains(t, err, c.err)
+		require.IsType(t, config.Problems{}, err)
+	}
+}
+
 func TestBind_TurnsNamesIntoColumns(t *testing.T) {
 	w := newWorld(t, "    key: [id]\n    columns: { add: { note: kafka.topic } }\n    on_error: dead_letter\n    dead_letter: { topic: dead }\n")
 	b, err := bind(w.pipe(), w.create(orders(), nil))

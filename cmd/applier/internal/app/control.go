@@ -169,7 +169,7 @@ func (p *pipeline) status() admin.PipelineStatus {
 	p.mu.Lock()
 	applier, opening, lags, last, t, crashed := p.applier, p.opening, p.lags, p.lastTime, p.totals, p.crashed
 	p.mu.Unlock()
-	out := admin.PipelineStatus{Name: p.name, ID: p.cfg.ID, Table: p.target, Apply: string(p.cfg.Apply), State: metrics.StateStarting, Since: p.since, LastCommit: last}
+	out := admin.PipelineStatus{Name: p.name, ID: p.cfg.ID, Table: p.target, Apply: p.cfg.Preset(), State: metrics.StateStarting, Since: p.since, LastCommit: last}
 	out.Rows = admin.RowCounts{
 		Inserted: t.inserted, Updated: t.updated, Deleted: t.deleted, Unchanged: t.unchanged, Collapsed: t.collapsed,
 		Dropped: t.dropped, Errors: p.errors.Load(), Commits: t.commits,

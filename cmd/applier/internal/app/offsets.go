@@ -273,7 +273,7 @@ func (j *offsetsJob) adopt(commit merger.OperatorCommit) (merger.OperatorCommit,
 
 func (j *offsetsJob) commit(ctx context.Context, c merger.OperatorCommit) (int64, error) {
 	settings := merger.Settings{
-		ID: j.pipe.ID, Apply: j.bound.apply, Key: j.bound.key, Order: j.bound.order, RememberDeletes: j.pipe.OrderBy.RememberDeletes, Topics: j.pipe.Source.TopicList(),
+		ID: j.pipe.ID, Apply: j.bound.apply, Merge: j.bound.merge, Key: j.bound.key, Order: j.bound.order, RememberDeletes: j.pipe.OrderBy.RememberDeletes, Topics: j.pipe.Source.TopicList(),
 		Instance: instanceName(), Pin: j.pipe.Pin, StateDir: filepath.Join(j.cfg.StateDir, j.pipe.ID), EncodeConcurrency: 1,
 		CommitUserPrefix: "applier-", Log: j.log, Now: time.Now, UUID: uuid.NewString,
 	}

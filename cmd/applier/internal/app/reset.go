@@ -167,6 +167,8 @@ func (r *Reset) effect() string {
 		return fmt.Sprintf("apply: append adds every record as a new row: the table would get up to %d ROWS TWICE. Nothing undoes that but a rollback of the table.", r.Again())
 	case r.Apply == batcher.InsertOnly:
 		return "apply: insert_only keeps the rows that are there: records of known keys change nothing, missing ones are inserted."
+	case r.Apply == batcher.Merge:
+		return "The records are put to the clauses of merge.when again, in their order. When reading has come back to where it stands now, the table holds the same again only if the clauses make the same of rows that have seen the changes before."
 	case r.Ordered:
 		return "The records are applied again by key. order_by lets none of them replace a newer row: late ones are dropped and counted, and the table ends as it is now."
 	}

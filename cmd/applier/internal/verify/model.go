@@ -103,6 +103,7 @@ const (
 	tied       outcome = "tied: the row, or a remembered delete, has the same place by order_by and was first"
 	noRow      outcome = "no effect: the key has no row"
 	unfillable outcome = "refused: it leaves a value open that nothing fills"
+	toClauses  outcome = "put to the clauses of merge.when"
 	otherKey   outcome = ""
 )
 
@@ -117,6 +118,9 @@ func (m *model) apply(b *change.Batch, i int, partition int32, topic string, com
 		m.unknown[key] = true
 	}
 	m.seen[key] = here
+	if m.preset == batcher.Merge {
+		return toClauses
+	}
 	deletes, has := b.Kind[i] == change.Delete, len(m.rows[key]) > 0
 	if deletes && (m.preset == batcher.Upsert || m.preset == batcher.InsertOnly) {
 		return ignored

@@ -47,7 +47,7 @@ func (v *verifier) positions(ctx context.Context) {
 		sec.fail(v.Table.Paths().Schema(0), "", "the record in %s was written for another table: another name, or another first schema", newest.key)
 	}
 	if newest.own.Config != v.Config {
-		sec.note("the pipeline's settings (key, apply, order_by, topics) are others than those of the newest record")
+		sec.note("the pipeline's settings (key, apply or merge.when, order_by, topics) are others than those of the newest record")
 	}
 	if pos, err := newest.own.Positions(); err == nil {
 		for _, p := range pos.Sorted() {
@@ -156,7 +156,7 @@ func ranges(r *merger.Record) (map[change.Partition][2]int64, error) {
 // liveChange is by how much a batch changed the number of live rows, from its
 // record's own counts (I7). A soft delete leaves the row.
 func liveChange(r *merger.Record, apply batcher.Apply) int64 {
-	if apply == batcher.Mirror {
+	if apply == batcher.Mirror || apply == batcher.Merge {
 		return r.Inserted - r.Deleted
 	}
 	return r.Inserted

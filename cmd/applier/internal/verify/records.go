@@ -157,7 +157,7 @@ func (v *verifier) base(l *kafkaLog) (at int, why string) {
 func (v *verifier) unfit(l *kafkaLog, s *snapshot) string {
 	switch {
 	case s.own.Config != v.Config:
-		return fmt.Sprintf("%s was written under other settings (key, apply, order_by, topics)", s.key)
+		return fmt.Sprintf("%s was written under other settings (key, apply or merge.when, order_by, topics)", s.key)
 	case s.s.SchemaID != v.Table.Schema().ID:
 		return fmt.Sprintf("%s was written under schema %d, the table has schema %d now", s.key, s.s.SchemaID, v.Table.Schema().ID)
 	case s.own.Cluster != "" && l.cluster.ID != "" && s.own.Cluster != l.cluster.ID:
