@@ -14,6 +14,7 @@ type Status struct {
 	Halt       *Halt
 	Halts      uint64 // how often the loop came to stand still
 	Retries    int    // consecutive failures of what is tried now
+	Failures   int64  // steps of attempts that could not be done
 	Positions  change.Positions
 	Snapshot   SnapRef
 	Seq        int64
@@ -69,7 +70,7 @@ func (a *Applier) Status() Status {
 func (a *Applier) publish() {
 	s := Status{
 		Phase: a.state.Phase, Paused: a.state.Paused, Quiet: a.state.Quiet(), Halt: a.state.Halt, Halts: a.halts,
-		Retries: a.state.Retries, Positions: a.state.Positions, Snapshot: a.state.Known,
+		Retries: a.state.Retries, Failures: a.failures, Positions: a.state.Positions, Snapshot: a.state.Known,
 		Seq: a.state.Seq, Epoch: a.state.Epoch, Rebuild: 1, Duplicates: a.view.duplicates,
 	}
 	if a.view.index != nil {

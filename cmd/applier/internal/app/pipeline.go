@@ -66,6 +66,7 @@ type pipeline struct {
 	told        bool                                      // that it does not; of watch's goroutine
 	lookups     struct{ hits, misses, collisions rising } // of watch's goroutine
 	duplicates  rising                                    // of watch's goroutine
+	failures    rising                                    // of watch's goroutine
 	starts      *starts
 	crashed     *merger.Halt  // why reading ended by a panic; guarded by mu
 	revive      chan struct{} // an operator wants it to be tried again
@@ -145,6 +146,9 @@ const reopenEvery = 10 * time.Second
 // and stops. Cancelling ctx abandons everything.
 func (p *pipeline) run(ctx context.Context, drain <-chan struct{}) error {
 	p.app.metrics.Start(p.name, p.target)
+	if slo := p.cfg.FreshnessSLO; slo > 0 {
+		p.app.metrics.Pipeline.FreshnessSLO.WithLabelValues(p.name, p.target).Set(slo.Seconds())
+	}
 	if !p.startSlowly(ctx, drain) {
 		return nil
 	}
@@ -372,6 +376,7 @@ func (p *pipeline) work(ctx context.Context, drain <-chan struct{}) error {
 	})
 	g.Go(func() error { p.advise(reading); return nil })
 	g.Go(func() error { p.watch(reading); return nil })
+	g.Go(func() error { p.survey(reading); return nil })
 	keeping, stopKeeping := context.WithCancel(reading)
 	defer stopKeeping()
 	g.Go(func() error { p.keep(keeping); return nil })
