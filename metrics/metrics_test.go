@@ -159,6 +159,7 @@ func TestStart_CreatesCountersWithZeroAndNoGauges(t *testing.T) {
 	require.Equal(t, 14, count("applier_batch_stage_seconds"))
 	require.Equal(t, 1, count("applier_batch_records"))
 	require.Equal(t, len(States()), count("applier_pipeline_state"))
+	require.Equal(t, 1, count("applier_config_reload_errors_total"))
 	require.Zero(t, count("applier_last_commit_timestamp_seconds"))
 	require.Zero(t, count("applier_freshness_seconds"))
 	require.Zero(t, count("applier_pipeline_halted"))
