@@ -32,6 +32,23 @@ func TestPromtool_TakesTheRulesAndTheirTests(t *testing.T) {
 	require.NoError(t, err, out)
 }
 
+func TestPromtool_TakesThePrometheusOfTheComposeFile(t *testing.T) {
+	out, err := harness.Promtool(t, "", "check", "config", "--syntax-only", filepath.Join("..", "docs", "compose", "prometheus.yml"))
+	require.NoError(t, err, out)
+}
+
+// Debian's docker-compose is another reader of the file than the tests of the tree have.
+func TestDockerCompose_TakesTheComposeFile(t *testing.T) {
+	out, err := harness.DockerCompose(t, "--env-file", "docs/compose/demo.env", "--profile", "demo", "config")
+	require.NoError(t, err, out)
+	for _, service := range []string{"applier", "bucket", "connect", "connector", "generator", "grafana", "kafka", "load", "postgres", "prometheus", "s3"} {
+		require.Contains(t, out, "\n  "+service+":\n")
+	}
+	out, err = harness.DockerCompose(t, "config")
+	require.Error(t, err, out)
+	require.Contains(t, out, "--env-file docs/compose/demo.env", "passwords have no defaults, and it says so")
+}
+
 // expressions are those of the dashboard, with its variables filled in, and the parts
 // of those of the alerts, by where they stand. A comparison of an alert is made to
 // answer 0 or 1 instead of leaving out what is quiet: so both sides must have data
@@ -157,11 +174,26 @@ func TestPrometheus_EveryExpressionHasData(t *testing.T) {
 			}
 		}
 	}
+	tellsWhy(t, r)
 	page := metricsPage(t, r.Public)
 	out, err := harness.Promtool(t, page, "check", "metrics")
 	require.NoError(t, err, out)
 	documented(t, page)
 	harness.MustStop(t, p)
+}
+
+// tellsWhy: applier status, once and again and again, says what the metrics say.
+func tellsWhy(t *testing.T, r *rig) {
+	t.Helper()
+	out := r.must("status")
+	for _, text := range []string{"K-RECREATED: ", "promised within 1m0s", "; last commit ", "table: 100 rows", "index: 100 keys", "    commit "} {
+		require.Contains(t, out, text)
+	}
+	w := harness.Applier(t, harness.Run{Name: "applier status --watch", Args: []string{"status", "--watch", "-c", r.File}})
+	harness.Until(t, patience, "a second picture", func() (bool, error) {
+		return strings.Count(w.Output.String(), "K-RECREATED: ") >= 2, nil
+	})
+	harness.MustStop(t, w)
 }
 
 func metricsPage(t *testing.T, public string) string {

@@ -79,6 +79,19 @@ func Promtool(t testing.TB, input string, args ...string) (output string, err er
 	return string(out), err
 }
 
+// DockerCompose runs Debian's docker-compose, which needs no engine to read files.
+func DockerCompose(t testing.TB, args ...string) (output string, err error) {
+	t.Helper()
+	p, err := fetch("compose")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), p["program"], args...)
+	cmd.Dir = repoDir()
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
 // PromSample is one element of an expression's result.
 type PromSample struct {
 	Labels map[string]string

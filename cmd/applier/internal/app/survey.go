@@ -42,10 +42,11 @@ func (p *pipeline) surveyOnce(ctx context.Context, debt *compact.Debt) {
 		return
 	}
 	now := time.Now()
-	age := time.Duration(0)
+	age, from := time.Duration(0), int64(0)
 	if since := debt.Since(groups, minFiles, now); !since.IsZero() {
-		age = max(now.Sub(since), 0)
+		age, from = max(now.Sub(since), 0), since.UnixMilli()
 	}
+	p.debt.Store(from)
 	p.app.metrics.Storage.Uncompacted.WithLabelValues(p.name, p.target).Set(age.Seconds())
 }
 

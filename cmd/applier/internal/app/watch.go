@@ -196,6 +196,9 @@ func (p *pipeline) notOurs() {
 		return
 	}
 	p.app.metrics.Pipeline.Freshness.Forget(p.name)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.judged, p.behind = false, time.Time{}
 }
 
 func boolValue(b bool) float64 {
@@ -258,15 +261,18 @@ func (p *pipeline) fresh(caughtUp bool, now time.Time) {
 	f := p.app.metrics.Pipeline.Freshness
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.judged = true
 	switch {
 	case caughtUp:
-		p.visible = now
+		p.visible, p.behind = now, time.Time{}
 		f.CaughtUp(p.name, p.target)
+		return
 	case !p.visible.IsZero():
-		f.Behind(p.name, p.target, p.visible)
-	case !p.since.IsZero(): // nothing was committed since the start: at least this old
-		f.Behind(p.name, p.target, p.since)
+		p.behind = p.visible
+	default: // nothing was committed since the start: at least this old
+		p.behind = p.since
 	}
+	f.Behind(p.name, p.target, p.behind)
 }
 
 // headroom is how long Kafka keeps what is not applied yet: all of its retention
