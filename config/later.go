@@ -13,8 +13,7 @@ var notYet = refusal{"is not supported yet by this version", "remove it"}
 // for any name.
 func refusedKeys() map[string]refusal {
 	policy := map[string]refusal{
-		"freshness_slo": notYet,
-		"retry":         notYet,
+		"retry": notYet,
 	}
 	pipeline := map[string]refusal{
 		"enabled":                  notYet,

@@ -189,6 +189,11 @@ type Policy struct {
 	MaxRecordBytes Size `koanf:"max_record_bytes" default:"16MiB" min:"1KiB" max:"1GiB"`
 	// Keep the table in shape beside the pipeline. Nothing of it is on by itself.
 	Maintenance Maintenance `koanf:"maintenance"`
+	// Longest time from a change's arrival in Kafka to its visibility in the table
+	// that is promised to the table's readers. It changes nothing that the pipeline
+	// does; the metric applier_freshness_slo_seconds, `applier status` and the alert
+	// FreshnessSLO measure the pipeline by it.
+	FreshnessSLO time.Duration `koanf:"freshness_slo" shown:"nothing is promised" min:"1s" max:"365d"`
 }
 
 // Maintenance is how a pipeline keeps its table in shape. It works only while the

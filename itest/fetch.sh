@@ -2,7 +2,7 @@
 # Fetches the real parts that the integration tests judge with, through Maven and pip, and compiles our small
 # Java programs against them. Safe to repeat and to run side by side; what is complete is not fetched again.
 #
-#   itest/fetch.sh [tools|kafka|paimon|flink|pypaimon|paimon-rust|versitygw|spark|all]…     (default: all but spark)
+#   itest/fetch.sh [tools|kafka|paimon|flink|pypaimon|paimon-rust|versitygw|prometheus|compose|spark|all]…     (default: all but spark)
 #
 # Standard output: where things are, one name=value a line. Standard error: what is being done.
 # Cache: $APPLIER_CACHE, else ${XDG_CACHE_HOME:-$HOME/.cache}/applier. Nothing is written elsewhere
@@ -154,6 +154,27 @@ tools() {
   echo "tools.bindfs=$(command -v bindfs)"
 }
 
+# prometheus: Debian's, with promtool. Its package may start a server of its own: where it was installed for the tests,
+# that one is stopped and stays so.
+prometheus() {
+  if ! command -v promtool >/dev/null; then
+    RUNLEVEL=1 need promtool --no-install-recommends prometheus
+    if [ -d /run/systemd/system ]; then
+      systemctl disable --now prometheus.service >&2 2>/dev/null || true
+    elif [ -x /etc/init.d/prometheus ]; then
+      /etc/init.d/prometheus stop >&2 2>/dev/null || true
+    fi
+  fi
+  echo "prometheus.server=$(type -P prometheus)"
+  echo "prometheus.promtool=$(type -P promtool)"
+}
+
+# compose: Debian's docker-compose, which reads compose files without an engine.
+compose() {
+  need docker-compose --no-install-recommends docker-compose
+  echo "compose.program=$(type -P docker-compose)"
+}
+
 part() {
   case $1 in
   tools) tools ;;
@@ -163,7 +184,9 @@ part() {
   pypaimon | paimon-rust) python_part "$1" ;;
   spark) python_part spark ;;
   versitygw) go_part versitygw ;;
-  *) fail "unknown part $1 (tools, kafka, paimon, flink, pypaimon, paimon-rust, versitygw, spark, all)" ;;
+  prometheus) prometheus ;;
+  compose) compose ;;
+  *) fail "unknown part $1 (tools, kafka, paimon, flink, pypaimon, paimon-rust, versitygw, prometheus, compose, spark, all)" ;;
   esac
 }
 
@@ -171,8 +194,8 @@ main() {
   need flock util-linux
   mkdir -p "$cache"
   case "${*:-default}" in
-  default) set -- tools kafka paimon flink pypaimon paimon-rust versitygw ;;
-  all) set -- tools kafka paimon flink pypaimon paimon-rust versitygw spark ;;
+  default) set -- tools kafka paimon flink pypaimon paimon-rust versitygw prometheus compose ;;
+  all) set -- tools kafka paimon flink pypaimon paimon-rust versitygw prometheus compose spark ;;
   esac
   # pip beside Maven: one waits mostly for the network, the other for the disk.
   local p pids=() failed=0

@@ -113,6 +113,7 @@ type Applier struct {
 	starving       bool  // it was told that the batch in hand loses its races
 	missing        int   // consecutive "file not found" of the attempts for a batch
 	halts          uint64
+	failures       int64
 	failure        error // of the last effect that failed
 	taken          time.Time
 	busy           atomic.Pointer[Busy]
@@ -486,9 +487,7 @@ func (a *Applier) perform(ctx context.Context, eff Effect) (ev Event) {
 			a.view.drop() // it may be neither here nor there
 			ev = a.failed(fmt.Errorf("%w: %v", errPanic, r), eff)
 		}
-		took := a.set.Now().Sub(from)
-		a.stages[name] += took
-		a.obs.Stage(name, took)
+		a.took(name, from)
 	}()
 	if err := failpoint.Hit("commit/" + name); err != nil {
 		return a.failed(err, eff)
@@ -498,6 +497,13 @@ func (a *Applier) perform(ctx context.Context, eff Effect) (ev Event) {
 		return a.failed(err, eff)
 	}
 	return ev
+}
+
+// took tells the time of a step that began at from.
+func (a *Applier) took(step string, from time.Time) {
+	took := a.set.Now().Sub(from)
+	a.stages[step] += took
+	a.obs.Stage(step, took)
 }
 
 var (
@@ -700,6 +706,9 @@ func (a *Applier) failed(err error, eff Effect) Event {
 	if errors.Is(err, context.Canceled) { // Revoke or the end of the program
 		a.set.Log.Debug("a step of the commit was cut short", "step", effectName(eff))
 		return Failed{Code: CodeIO, Facts: err.Error()}
+	}
+	if a.state.Batch != nil {
+		a.failures++
 	}
 	a.set.Log.Warn("a step of the commit failed", "step", effectName(eff), "code", code, "err", err)
 	return Failed{Code: code, Facts: err.Error()}

@@ -14,6 +14,8 @@ type Status struct {
 	Halt       *Halt
 	Halts      uint64 // how often the loop came to stand still
 	Retries    int    // consecutive failures of what is tried now
+	Failures   int64  // steps of attempts that could not be done
+	Failure    string // the last one, while it is tried again
 	Positions  change.Positions
 	Snapshot   SnapRef
 	Seq        int64
@@ -69,8 +71,11 @@ func (a *Applier) Status() Status {
 func (a *Applier) publish() {
 	s := Status{
 		Phase: a.state.Phase, Paused: a.state.Paused, Quiet: a.state.Quiet(), Halt: a.state.Halt, Halts: a.halts,
-		Retries: a.state.Retries, Positions: a.state.Positions, Snapshot: a.state.Known,
+		Retries: a.state.Retries, Failures: a.failures, Positions: a.state.Positions, Snapshot: a.state.Known,
 		Seq: a.state.Seq, Epoch: a.state.Epoch, Rebuild: 1, Duplicates: a.view.duplicates,
+	}
+	if a.state.Retries > 0 && a.failure != nil {
+		s.Failure = a.failure.Error()
 	}
 	if a.view.index != nil {
 		st := a.view.index.Stats()

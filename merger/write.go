@@ -249,13 +249,17 @@ func (a *Applier) write(ctx context.Context, e Write) (Event, error) {
 // writeRows is steps 6 and 7: new row versions, then what marks or leaves out the
 // old ones. It returns the objects that are still to be written.
 func (a *Applier) writeRows(ctx context.Context, at *attempt, base *paimon.State, ch *paimon.Changes) ([]objstore.Object, error) {
+	from := a.set.Now()
 	objects, err := a.dataFiles(ctx, at, base, ch)
 	if err != nil {
 		return nil, err
 	}
+	a.took("write_data", from)
 	if err := failpoint.Hit("commit/data"); err != nil {
 		return nil, err
 	}
+	from = a.set.Now()
+	defer func() { a.took("write_dv", from) }()
 	if a.table.Options().DeletionVectors {
 		err = a.vectorFiles(ctx, at, base, ch)
 	} else {

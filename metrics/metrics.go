@@ -39,6 +39,11 @@ func New(reg prometheus.Registerer) *Metrics {
 	b := builder{reg, &m.vectors}
 	m.Process, m.Pipeline, m.Ingest = newProcess(b), newPipeline(b), newIngest(b)
 	m.Batcher, m.Merger, m.Storage = newBatcher(b), newMerger(b), newStorage(b)
+	for _, v := range m.vectors {
+		if v.desc.Type == Counter && len(v.desc.Labels) == 0 {
+			v.touch() // with 0, so that the first event is seen
+		}
+	}
 	return m
 }
 

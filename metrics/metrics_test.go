@@ -105,7 +105,10 @@ func TestTable_KeepsThePublishedNames(t *testing.T) {
 		applier_store_request_seconds applier_memory_budget_bytes applier_memory_used_bytes
 		applier_source_retention_headroom_seconds applier_source_lso_lag_records applier_snapshots_pinned
 		applier_batch_flushes_total applier_foreign_commits_absorbed_total applier_batches_fenced_total
-		applier_ownership_flaps_total`) {
+		applier_ownership_flaps_total applier_freshness_slo_seconds applier_lease_held applier_source_retention_seconds
+		applier_table_oldest_uncompacted_seconds applier_verify_mismatches_total applier_schema_changes_total
+		applier_maintenance_runs_total applier_maintenance_seconds applier_maintenance_bytes_total applier_config_reloads_total
+		applier_config_last_reload_success_timestamp_seconds applier_config_hash`) {
 		require.True(t, have[name], name)
 	}
 }
@@ -150,12 +153,13 @@ func TestStart_CreatesCountersWithZeroAndNoGauges(t *testing.T) {
 		require.NoError(t, err)
 		return n
 	}
-	require.Equal(t, 4, count("applier_commits_total"))
+	require.Equal(t, 5, count("applier_commits_total"))
 	require.Equal(t, 8, count("applier_rows_applied_total"))
 	require.Equal(t, 8, count("applier_batch_flushes_total"))
-	require.Equal(t, 8, count("applier_batch_stage_seconds"))
+	require.Equal(t, 14, count("applier_batch_stage_seconds"))
 	require.Equal(t, 1, count("applier_batch_records"))
 	require.Equal(t, len(States()), count("applier_pipeline_state"))
+	require.Equal(t, 1, count("applier_config_reload_errors_total"))
 	require.Zero(t, count("applier_last_commit_timestamp_seconds"))
 	require.Zero(t, count("applier_freshness_seconds"))
 	require.Zero(t, count("applier_pipeline_halted"))
@@ -193,7 +197,11 @@ func TestForgetPartition_RemovesOnlyThatPartition(t *testing.T) {
 	m.ForgetPartition("p", "topic", 1)
 	require.Equal(t, 2, testutil.CollectAndCount(m.LagRecords))
 	require.Equal(t, 2, testutil.CollectAndCount(m.RetentionHeadroom))
+	m.Retention.WithLabelValues("p", "db.t", "topic").Set(1)
 	m.ForgetPartition("other", "topic", 0)
+	require.Equal(t, 1, testutil.CollectAndCount(m.Retention))
+	m.ForgetPartition("p", "topic", 7)
+	require.Equal(t, 0, testutil.CollectAndCount(m.Retention), "it is that of a topic whose partitions are forgotten one by one")
 	require.Equal(t, 2, testutil.CollectAndCount(m.LagSeconds))
 }
 
@@ -239,6 +247,11 @@ func TestFreshness_GrowsWhileNobodySetsIt(t *testing.T) {
 		require.EqualValues(t, 65, value())
 		f.Behind("p", "t", time.Now().Add(time.Hour))
 		require.EqualValues(t, 0, value(), "a clock ahead of ours is not negative age")
+		f.CaughtUp("q", "t")
+		f.Forget("p")
+		n, err := testutil.GatherAndCount(reg, "applier_freshness_seconds")
+		require.NoError(t, err)
+		require.Equal(t, 1, n, "nothing is said of a table that another instance has")
 	})
 }
 

@@ -85,6 +85,18 @@ func processTable() []Desc {
 			"Configurations that SIGHUP asked for and that could not be taken; the old one stayed.",
 		},
 		{
+			"process", "applier_config_reloads_total", Counter, "", nil,
+			"Configurations that SIGHUP asked for and that were taken.",
+		},
+		{
+			"process", "applier_config_last_reload_success_timestamp_seconds", Gauge, "seconds", nil,
+			"When the configuration in effect was taken, at the start or by SIGHUP, in Unix time.",
+		},
+		{
+			"process", "applier_config_hash", Gauge, "", nil,
+			"A number that is the same for the same configuration in effect (but for secrets): instances that should be alike can be compared.",
+		},
+		{
 			"process", "applier_clock_jumps_total", Counter, "", nil,
 			"Times the wall clock jumped by a minute or more against the time that passed.",
 		},
@@ -111,7 +123,15 @@ func pipelineTable() []Desc {
 		},
 		{
 			"pipeline", "applier_freshness_seconds", Gauge, "seconds", perPipeline(),
-			"Now minus the time up to which all input is visible in the table; 0 when caught up. Computed at each scrape, so it grows while a pipeline is stuck.",
+			"Now minus the time up to which all input is visible in the table; 0 when caught up. Computed at each scrape, so it grows while a pipeline is stuck or Kafka does not answer. No series while another instance has the table.",
+		},
+		{
+			"pipeline", "applier_freshness_slo_seconds", Gauge, "seconds", perPipeline(),
+			"The freshness that is promised for the table (config freshness_slo); no series where none is.",
+		},
+		{
+			"pipeline", "applier_lease_held", Gauge, "", perPipeline(),
+			"1 while the pipeline's Kafka group gives the table to this instance, 0 while it stands by.",
 		},
 		{
 			"pipeline", "applier_event_to_commit_seconds", Histogram, "seconds", perPipeline(),
@@ -165,7 +185,11 @@ func ingestTable() []Desc {
 		},
 		{
 			"ingest", "applier_source_retention_headroom_seconds", Gauge, "seconds", perPartition(),
-			"Time until retention removes records that are not yet in the table.",
+			"Time until retention removes records that are not yet in the table; all of the topic's retention when none wait.",
+		},
+		{
+			"ingest", "applier_source_retention_seconds", Gauge, "seconds", perPipeline(labelTopic),
+			"How long the topic keeps its records (retention.ms); no series where it keeps them for ever.",
 		},
 		{
 			"ingest", "applier_source_partitions_assigned", Gauge, "partitions", perPipeline(),
@@ -180,8 +204,8 @@ func ingestTable() []Desc {
 			"Times the group gave the table to this instance; one that grows by itself is a group that finds no rest.",
 		},
 		{
-			"ingest", "applier_schema_changes_total", Counter, "columns", perPipeline(oneOf("kind", "add", "widen")),
-			"Changes of the table's columns because its records' schema asked for them (config schema.evolve).",
+			"ingest", "applier_schema_changes_total", Counter, "columns", perPipeline(oneOf("kind", "add", "widen", "rejected")),
+			"Changes of the table's columns because its records' schema asked for them (config schema.evolve); rejected are those that the table's format does not allow.",
 		},
 		{
 			"ingest", "applier_ownership_flaps_total", Counter, "", perPipeline(),
@@ -197,7 +221,7 @@ func ingestTable() []Desc {
 		},
 		{
 			"ingest", "applier_records_dropped_total", Counter, "records", perPipeline(oneOf("reason",
-				"late", "tie", "duplicate", "delete", "skipped_error", "before_start", "tombstone", "heartbeat",
+				"late", "tie", "duplicate", "collapsed", "ignored", "delete", "skipped_error", "before_start", "tombstone", "heartbeat",
 				"transaction", "schema_change", "truncate", "message", "control")),
 			"Records that changed no row, by reason: every record is counted here, as an error or as applied.",
 		},
@@ -237,8 +261,8 @@ func batcherTable() []Desc {
 		},
 		{
 			"batcher", "applier_batch_stage_seconds", Histogram, "seconds", perPipeline(oneOf("stage",
-				"fetch", "decode", "dedup", "lookup", "read_old", "write_data", "write_dv", "commit")),
-			"Time a batch spent in each stage.",
+				"resolve", "resume", "look", "sync", "plan", "write", "write_data", "write_dv", "still", "publish", "classify", "after", "hint", "ack")),
+			"Time of each step of the commit loop (docs/architecture.md, The commit); plan is the lookup of keys and the reading of old rows, write_data and write_dv are parts of write.",
 		},
 		{
 			"batcher", "applier_batch_split_keys_total", Counter, "records", perPipeline(),
@@ -259,8 +283,8 @@ func mergerTable() []Desc {
 			"Rows of the table that changed; moved to another partition or not.",
 		},
 		{
-			"merger", "applier_commits_total", Counter, "", perPipeline(oneOf("result", "committed", "conflict", "diverged", "unknown")),
-			"Attempts to publish a snapshot: conflict is planned again, unknown is resolved by reading, diverged stops.",
+			"merger", "applier_commits_total", Counter, "", perPipeline(oneOf("result", "committed", "conflict", "diverged", "unknown", "failed")),
+			"Attempts to publish a snapshot: conflict is planned again, unknown is resolved by reading, diverged stops; failed are steps of attempts that could not be done and are tried again.",
 		},
 		{
 			"merger", "applier_commit_seconds", Histogram, "seconds", perPipeline(),
@@ -305,6 +329,10 @@ func mergerTable() []Desc {
 		{
 			"merger", "applier_index_rebuild_progress_ratio", Gauge, "", perPipeline(),
 			"Part of the table that a running rebuild has read, 1 when none runs.",
+		},
+		{
+			"merger", "applier_verify_mismatches_total", Counter, "", perPipeline(oneOf("kind", "index", "table")),
+			"Times the pipeline found the key index (I-MISMATCH) or a file of the table (T-CORRUPT) to contradict the rest, and halted; must stay 0.",
 		},
 		{
 			"merger", "applier_late_changes_total", Counter, "changes", perPipeline(oneOf("action", "drop", "apply", "dead_letter")),
@@ -360,6 +388,10 @@ func storageTable() []Desc {
 			"Partitions of the table with data.",
 		},
 		{
+			"storage", "applier_table_oldest_uncompacted_seconds", Gauge, "seconds", perPipeline(),
+			"How long compaction has had something to do: small files to join since there were enough of them, rows to purge since this process saw them. 0 when there is nothing; looked at every five minutes.",
+		},
+		{
 			"storage", "applier_snapshots_pinned", Gauge, "snapshots", perPipeline(),
 			"Snapshots that our consumer file keeps from expiring (config pin). It grows while a pipeline is stopped.",
 		},
@@ -367,6 +399,10 @@ func storageTable() []Desc {
 			"storage", "applier_maintenance_runs_total", Counter, "",
 			perPipeline(oneOf("action", "compact", "expire", "orphans"), oneOf("result", "done", "nothing", "failed")),
 			"Rounds of maintenance (config maintenance): the table needed something, nothing, or it failed and is tried again.",
+		},
+		{
+			"storage", "applier_maintenance_seconds", Histogram, "seconds", perPipeline(oneOf("action", "compact", "expire", "orphans")),
+			"Time of each action of a round of maintenance.",
 		},
 		{
 			"storage", "applier_maintenance_bytes_total", Counter, "bytes", perPipeline(oneOf("direction", "read", "written")),

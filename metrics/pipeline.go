@@ -35,6 +35,8 @@ type Pipeline struct {
 	LastCommit    *prometheus.GaugeVec
 	LastSnapshot  *prometheus.GaugeVec
 	Freshness     *Freshness
+	FreshnessSLO  *prometheus.GaugeVec
+	LeaseHeld     *prometheus.GaugeVec
 	StepAge       *prometheus.GaugeVec
 	UncleanStarts *prometheus.GaugeVec
 
@@ -52,6 +54,8 @@ func newPipeline(b builder) *Pipeline {
 		LastCommit:    b.gauge("applier_last_commit_timestamp_seconds"),
 		LastSnapshot:  b.gauge("applier_last_snapshot_id"),
 		Freshness:     newFreshness(b),
+		FreshnessSLO:  b.gauge("applier_freshness_slo_seconds"),
+		LeaseHeld:     b.gauge("applier_lease_held"),
 		StepAge:       b.gauge("applier_step_age_seconds"),
 		UncleanStarts: b.gauge("applier_unclean_starts"),
 		up:            b.gauge("applier_pipeline_up"),
@@ -154,6 +158,9 @@ func (f *Freshness) Behind(pipeline, table string, upTo time.Time) {
 
 // CaughtUp says that all input is visible.
 func (f *Freshness) CaughtUp(pipeline, table string) { f.Behind(pipeline, table, time.Time{}) }
+
+// Forget says that nothing is known: another instance has the table.
+func (f *Freshness) Forget(pipeline string) { f.forget(prometheus.Labels{"pipeline": pipeline}) }
 
 func (f *Freshness) forget(l prometheus.Labels) int {
 	f.mu.Lock()

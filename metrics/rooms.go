@@ -18,6 +18,9 @@ type Process struct {
 	TLSInsecure  *prometheus.GaugeVec // no labels
 
 	ConfigReloadErrors *prometheus.CounterVec // no labels
+	ConfigReloads      *prometheus.CounterVec // no labels
+	ConfigTaken        *prometheus.GaugeVec   // no labels
+	ConfigHash         *prometheus.GaugeVec   // no labels
 	ClockJumps         *prometheus.CounterVec // no labels
 }
 
@@ -31,6 +34,9 @@ func newProcess(b builder) *Process {
 		TLSInsecure:  b.gauge("applier_tls_verification_disabled"),
 
 		ConfigReloadErrors: b.counter("applier_config_reload_errors_total"),
+		ConfigReloads:      b.counter("applier_config_reloads_total"),
+		ConfigTaken:        b.gauge("applier_config_last_reload_success_timestamp_seconds"),
+		ConfigHash:         b.gauge("applier_config_hash"),
 		ClockJumps:         b.counter("applier_clock_jumps_total"),
 	}
 }
@@ -44,6 +50,7 @@ type Ingest struct {
 	LSOLagRecords      *prometheus.GaugeVec // topic, partition
 	Alarms             *prometheus.GaugeVec // code
 	RetentionHeadroom  *prometheus.GaugeVec // topic, partition
+	Retention          *prometheus.GaugeVec // topic
 	PartitionsAssigned *prometheus.GaugeVec
 	PartitionsHeldBack *prometheus.GaugeVec
 	Rebalances         *prometheus.CounterVec
@@ -68,6 +75,7 @@ func newIngest(b builder) *Ingest {
 		LSOLagRecords:      b.gauge("applier_source_lso_lag_records"),
 		Alarms:             b.gauge("applier_source_alarms"),
 		RetentionHeadroom:  b.gauge("applier_source_retention_headroom_seconds"),
+		Retention:          b.gauge("applier_source_retention_seconds"),
 		PartitionsAssigned: b.gauge("applier_source_partitions_assigned"),
 		PartitionsHeldBack: b.gauge("applier_source_partitions_held_back"),
 		Rebalances:         b.counter("applier_source_rebalances_total"),
@@ -82,12 +90,13 @@ func newIngest(b builder) *Ingest {
 }
 
 // ForgetPartition removes the series of a source partition that is no longer
-// ours: its last values would look current.
+// ours, and that of its topic: their last values would look current.
 func (m *Ingest) ForgetPartition(pipeline, topic string, partition int32) {
 	l := prometheus.Labels{"pipeline": pipeline, "topic": topic, "partition": strconv.Itoa(int(partition))}
 	for _, v := range []*prometheus.GaugeVec{m.LagRecords, m.LagSeconds, m.LSOLagRecords, m.RetentionHeadroom} {
 		v.DeletePartialMatch(l)
 	}
+	m.Retention.DeletePartialMatch(prometheus.Labels{"pipeline": pipeline, "topic": topic})
 }
 
 // Batcher is the metrics of batching.
@@ -133,6 +142,7 @@ type Merger struct {
 	IndexLookups         *prometheus.CounterVec // result
 	IndexRebuilds        *prometheus.CounterVec
 	IndexRebuildProgress *prometheus.GaugeVec
+	VerifyMismatches     *prometheus.CounterVec // kind
 	LateChanges          *prometheus.CounterVec // action
 	DeletesRemembered    *prometheus.GaugeVec
 	DeletesMemoryBytes   *prometheus.GaugeVec
@@ -157,6 +167,7 @@ func newMerger(b builder) *Merger {
 		IndexLookups:         b.counter("applier_index_lookups_total"),
 		IndexRebuilds:        b.counter("applier_index_rebuilds_total"),
 		IndexRebuildProgress: b.gauge("applier_index_rebuild_progress_ratio"),
+		VerifyMismatches:     b.counter("applier_verify_mismatches_total"),
 		LateChanges:          b.counter("applier_late_changes_total"),
 		DeletesRemembered:    b.gauge("applier_deletes_remembered"),
 		DeletesMemoryBytes:   b.gauge("applier_deletes_memory_bytes"),
@@ -174,6 +185,7 @@ type Storage struct {
 	DVBytes         *prometheus.GaugeVec
 	Snapshots       *prometheus.GaugeVec
 	Partitions      *prometheus.GaugeVec
+	Uncompacted     *prometheus.GaugeVec
 	SnapshotsPinned *prometheus.GaugeVec
 	Maintenance     Maintenance
 	Requests        *prometheus.CounterVec   // op, result; no pipeline
@@ -182,8 +194,9 @@ type Storage struct {
 
 // Maintenance is the metrics of what is done to keep tables in shape.
 type Maintenance struct {
-	Runs             *prometheus.CounterVec // action, result
-	Bytes            *prometheus.CounterVec // direction
+	Runs             *prometheus.CounterVec   // action, result
+	Seconds          *prometheus.HistogramVec // action
+	Bytes            *prometheus.CounterVec   // direction
 	FilesCompacted   *prometheus.CounterVec
 	RowsPurged       *prometheus.CounterVec
 	SnapshotsExpired *prometheus.CounterVec
@@ -203,9 +216,11 @@ func newStorage(b builder) *Storage {
 		DVBytes:         b.gauge("applier_table_dv_bytes"),
 		Snapshots:       b.gauge("applier_table_snapshots"),
 		Partitions:      b.gauge("applier_table_partitions"),
+		Uncompacted:     b.gauge("applier_table_oldest_uncompacted_seconds"),
 		SnapshotsPinned: b.gauge("applier_snapshots_pinned"),
 		Maintenance: Maintenance{
 			Runs:             b.counter("applier_maintenance_runs_total"),
+			Seconds:          b.histogram("applier_maintenance_seconds"),
 			Bytes:            b.counter("applier_maintenance_bytes_total"),
 			FilesCompacted:   b.counter("applier_maintenance_files_compacted_total"),
 			RowsPurged:       b.counter("applier_maintenance_rows_purged_total"),

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -135,47 +134,6 @@ func flushCommand() *cobra.Command {
 			}
 			return fmt.Sprintf("committed snapshot %d", after.Snapshot)
 		})
-}
-
-func statusCommand() *cobra.Command {
-	c := &cobra.Command{Use: "status", Short: "Show the state of a running process", Args: cobra.NoArgs}
-	file := configFlag(c)
-	asJSON := c.Flags().Bool("json", false, "print JSON")
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		cfg, err := load(*file)
-		if err != nil {
-			return err
-		}
-		ctx, cancel := context.WithTimeout(c.Context(), commandTimeout)
-		defer cancel()
-		s, err := client(cfg).Status(ctx)
-		if err != nil {
-			return unreachable(err, cfg)
-		}
-		out := c.OutOrStdout()
-		if *asJSON {
-			enc := json.NewEncoder(out)
-			enc.SetIndent("", "  ")
-			return enc.Encode(s)
-		}
-		for _, p := range s.Pipelines {
-			fmt.Fprintf(out, "%-20s %-16s table %s, snapshot %d, lag %d records, %d commits\n", p.Name, p.State, p.Table, p.Snapshot, p.LagRecords, p.Rows.Commits)
-			if p.Halt != nil {
-				fmt.Fprintf(out, "    %s: %s\n    %s\n", p.Halt.Code, p.Halt.Message, p.Halt.Remedy)
-			}
-			if forgotten := p.Deletes.Forgotten(); forgotten != "" {
-				fmt.Fprintf(out, "    %s\n", forgotten)
-			}
-			for _, a := range p.Alarms {
-				fmt.Fprintf(out, "    %s: %s\n    %s\n", a.Code, a.Message, a.Remedy)
-			}
-			if p.LastError != "" {
-				fmt.Fprintf(out, "    %s\n", p.LastError)
-			}
-		}
-		return nil
-	}
-	return c
 }
 
 func healthcheckCommand() *cobra.Command {

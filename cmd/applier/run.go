@@ -93,6 +93,9 @@ func (r *runner) program(cfg *config.Config) (*program, error) {
 		o.Log.Warn("configuration", "problem", w.String())
 	}
 	a, err := app.New(cfg, o)
+	if err == nil {
+		r.options.Reloads++ // for the next one
+	}
 	return &program{a, o.Log}, err
 }
 

@@ -45,6 +45,7 @@ const (
 type Step struct {
 	Action Action
 	Did    bool // there was something to do, and it was done
+	Took   time.Duration
 	Err    error
 }
 
@@ -176,11 +177,12 @@ func (k *Keeper) round(ctx context.Context) (d Done) {
 		if ctx.Err() != nil || !k.Mine() {
 			return d
 		}
-		s := Step{Action: a}
+		s, from := Step{Action: a}, time.Now()
 		s.Err = k.guard(func() (err error) {
 			s.Did, err = k.act(ctx, t, a, &d)
 			return err
 		})
+		s.Took = time.Since(from)
 		if s.Err != nil {
 			s.Err = fmt.Errorf("%s: %w", a, s.Err)
 		}

@@ -68,16 +68,28 @@ type PipelineStatus struct {
 	Since  time.Time `json:"since"`
 	Halt   *Halt     `json:"halt,omitempty"`
 	Detail string    `json:"detail,omitempty"` // what it is doing, for people
+	// Why says what keeps it from its work, for people; empty while nothing does. A
+	// halt and the last error say more.
+	Why string `json:"why,omitempty"`
 	// Alarms are what an operator should know although the pipeline goes on.
 	Alarms []Halt `json:"alarms,omitempty"`
 	// LastError is the last error that did not halt the pipeline.
 	LastError     string    `json:"last_error,omitempty"`
 	LastErrorTime time.Time `json:"last_error_time,omitzero"`
 
-	Snapshot         int64     `json:"snapshot,omitempty"`
-	LastCommit       time.Time `json:"last_commit,omitzero"`
-	FreshnessSeconds float64   `json:"freshness_seconds"`
-	LagRecords       int64     `json:"lag_records"`
+	Snapshot   int64     `json:"snapshot,omitempty"`
+	LastCommit time.Time `json:"last_commit,omitzero"`
+	// FreshnessSeconds is how old the table is, 0 if all input is in it. It is known
+	// once Kafka said what there is. FreshnessSLOSeconds is what is promised, 0 if
+	// nothing is.
+	FreshnessSeconds    float64 `json:"freshness_seconds"`
+	FreshnessKnown      bool    `json:"freshness_known"`
+	FreshnessSLOSeconds float64 `json:"freshness_slo_seconds,omitempty"`
+	LagRecords          int64   `json:"lag_records"`
+	// Commits are the last ones of this process, the newest first.
+	Commits []CommitStatus `json:"commits,omitempty"`
+	// Health is the shape of the table, nil until it is known.
+	Health *TableHealth `json:"table_health,omitempty"`
 
 	Batch BatchStatus `json:"batch"`
 	Index IndexStatus `json:"index"`
@@ -93,6 +105,28 @@ type Halt struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 	Remedy  string `json:"remedy"`
+}
+
+// CommitStatus is a commit of a batch.
+type CommitStatus struct {
+	Snapshot int64     `json:"snapshot"`
+	Time     time.Time `json:"time"`
+	Records  int64     `json:"records"`
+	Inserted int64     `json:"inserted"`
+	Updated  int64     `json:"updated"`
+	Deleted  int64     `json:"deleted"`
+	Seconds  float64   `json:"seconds"` // from the closed batch to the snapshot
+}
+
+// TableHealth is what readers of a table pay for.
+type TableHealth struct {
+	LiveRows    int64 `json:"live_rows"`
+	DeletedRows int64 `json:"deleted_rows"` // that are skipped by deletion vectors
+	Files       int   `json:"files"`
+	SmallFiles  int   `json:"small_files"`
+	Snapshots   int64 `json:"snapshots"`
+	// UncompactedSeconds is how long compaction has had something to do.
+	UncompactedSeconds float64 `json:"uncompacted_seconds"`
 }
 
 // BatchStatus is the batch that is being filled.

@@ -2,6 +2,8 @@ package app
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -35,6 +37,8 @@ type App struct {
 	registry       *prometheus.Registry
 	budget         *batcher.Budget
 	instance       string
+	build          metrics.Build
+	started        time.Time
 	fetchBytes     int32
 	encoders       int
 	sessionTimeout time.Duration
@@ -60,6 +64,8 @@ type Options struct {
 	// Abort ends the process at once with an exit code, when a step of a pipeline is
 	// stuck (config stuck_after); nil only logs.
 	Abort func(code int)
+	// Reloads is how many configurations were taken after the first, this one included.
+	Reloads int
 	// Committed is called after each commit (the demo prints it).
 	Committed func(pipeline string, c merger.Commit)
 }
@@ -81,10 +87,10 @@ func New(cfg *config.Config, o Options) (*App, error) {
 	registry := metrics.NewRegistry(o.Build)
 	a := &App{
 		cfg: cfg, log: o.Log, kafka: kafka, registry: registry, metrics: metrics.New(registry), budget: batcher.NewBudget(int64(cfg.Memory)),
-		instance: instanceName(), encoders: runtime.GOMAXPROCS(0), sessionTimeout: o.SessionTimeout, listen: o.Listen, onCommit: o.Committed, abort: o.Abort,
+		instance: instanceName(), build: o.Build, started: time.Now(), encoders: runtime.GOMAXPROCS(0), sessionTimeout: o.SessionTimeout, listen: o.Listen, onCommit: o.Committed, abort: o.Abort,
 		pipelines: map[string]*pipeline{}, draining: make(chan struct{}),
 	}
-	a.metrics.Process.MemoryBudget.WithLabelValues().Set(float64(cfg.Memory))
+	a.announce(o.Reloads)
 	if cfg.Kafka.TLS != nil && cfg.Kafka.TLS.Insecure {
 		a.metrics.Process.TLSInsecure.WithLabelValues().Set(1)
 		a.log.Warn(insecureText)
@@ -103,6 +109,16 @@ func New(cfg *config.Config, o Options) (*App, error) {
 		a.pipelines[name] = newPipeline(a, cfg.Pipelines[name])
 	}
 	return a, nil
+}
+
+// announce sets the metrics that tell which configuration is in effect.
+func (a *App) announce(reloads int) {
+	m := a.metrics.Process
+	m.MemoryBudget.WithLabelValues().Set(float64(a.cfg.Memory))
+	m.ConfigReloads.WithLabelValues().Add(float64(reloads))
+	m.ConfigTaken.WithLabelValues().Set(float64(a.started.UnixMilli()) / 1000)
+	sum := sha256.Sum256([]byte(a.cfg.Effective()))
+	m.ConfigHash.WithLabelValues().Set(float64(binary.BigEndian.Uint64(sum[:8]) >> 16)) // what a float64 holds exactly
 }
 
 // instanceName tells instances apart in records and logs.

@@ -158,7 +158,11 @@ func causeOf(err error) string {
 
 // Status implements admin.Source.
 func (a *App) Status() admin.Status {
-	s := admin.Status{}
+	notReady := a.Ready()
+	s := admin.Status{
+		Version: a.build.Version, Revision: a.build.Revision, Instance: a.instance, Started: a.started,
+		Ready: len(notReady) == 0, NotReady: notReady, MemoryUsed: a.budget.Used(), MemoryLimit: int64(a.cfg.Memory), Config: a.cfg.Effective(),
+	}
 	for _, name := range a.cfg.Names() {
 		s.Pipelines = append(s.Pipelines, a.pipelines[name].status())
 	}
@@ -168,8 +172,10 @@ func (a *App) Status() admin.Status {
 func (p *pipeline) status() admin.PipelineStatus {
 	p.mu.Lock()
 	applier, opening, lags, last, t, crashed := p.applier, p.opening, p.lags, p.lastTime, p.totals, p.crashed
+	behind, judged, commits := p.behind, p.judged, p.commits
 	p.mu.Unlock()
-	out := admin.PipelineStatus{Name: p.name, ID: p.cfg.ID, Table: p.target, Apply: p.cfg.Preset(), State: metrics.StateStarting, Since: p.since, LastCommit: last}
+	out := admin.PipelineStatus{Name: p.name, ID: p.cfg.ID, Table: p.target, Apply: p.cfg.Preset(), State: metrics.StateStarting, Since: p.since, LastCommit: last, Commits: commits}
+	out.FreshnessSLOSeconds = p.cfg.FreshnessSLO.Seconds()
 	out.Rows = admin.RowCounts{
 		Inserted: t.inserted, Updated: t.updated, Deleted: t.deleted, Unchanged: t.unchanged, Collapsed: t.collapsed,
 		Dropped: t.dropped, Errors: p.errors.Load(), Commits: t.commits,
@@ -190,16 +196,48 @@ func (p *pipeline) status() admin.PipelineStatus {
 	out.Index = admin.IndexStatus{Keys: s.IndexKeys, MemoryBytes: s.IndexBytes, Progress: s.Rebuild}
 	out.Deletes = p.deletesStatus(s)
 	out.LagRecords = p.lagOf(s.Positions, lags)
-	out.Batch.Bytes = p.openBytes.Load()
+	out.Batch.Bytes, out.Batch.Records = p.openBytes.Load(), p.openRecords.Load()
+	out.Why, out.Health = whyNot(out.State, s), p.health(s)
 	if s.Halt != nil {
 		info := s.Halt.Code.Info()
 		out.Halt = &admin.Halt{Code: string(s.Halt.Code), Message: info.Means + " " + s.Halt.Facts, Remedy: info.Do}
 	}
 	out.Partitions = partitionStatus(s.Positions, lags)
-	if out.LagRecords > 0 && !last.IsZero() {
-		out.FreshnessSeconds = time.Since(last).Seconds()
+	out.FreshnessKnown = judged
+	if !behind.IsZero() {
+		out.FreshnessSeconds = max(time.Since(behind).Seconds(), 0)
 	}
 	return out
+}
+
+// whyNot says what keeps a pipeline from its work.
+func whyNot(state string, s merger.Status) string {
+	switch state {
+	case metrics.StatePaused:
+		return "paused by an operator; applier resume lets it go on"
+	case metrics.StateRebuildingIndex:
+		return fmt.Sprintf("reading the table to build the key index: %.0f %%", s.Rebuild*100)
+	case metrics.StateStandby:
+		return "another instance has the table, or its consumer group is not joined yet"
+	case metrics.StateStarting:
+		return "finding out where the table stands"
+	}
+	if s.Failure != "" {
+		return "tried again: " + s.Failure
+	}
+	return ""
+}
+
+// health is nil until the table was read.
+func (p *pipeline) health(s merger.Status) *admin.TableHealth {
+	if s.Snapshot.ID == 0 {
+		return nil
+	}
+	h := &admin.TableHealth{LiveRows: s.LiveRows, DeletedRows: s.Deleted, Files: s.Files, SmallFiles: s.SmallFiles, Snapshots: s.Snapshots}
+	if from := p.debt.Load(); from > 0 {
+		h.UncompactedSeconds = max(time.Since(time.UnixMilli(from)).Seconds(), 0)
+	}
+	return h
 }
 
 // deletesStatus is nil if nothing is remembered.

@@ -153,6 +153,7 @@ func (p *pipeline) nextSchema(s *paimon.Schema, live bool, edits []decode.Column
 	for i := range edits {
 		made, err := editedSchema(s, live, append(slices.Clone(applied), edits[i]), now)
 		if err != nil {
+			p.app.metrics.Ingest.SchemaChanges.WithLabelValues(p.name, p.target, "rejected").Inc()
 			p.evolution.refuse(strings.Join(edits[i].Path, "."))
 			p.log.Warn("the table's schema cannot follow its records; the column is left as it is", "change", edits[i].String(), "err", err)
 			continue

@@ -147,6 +147,12 @@ func (o observer) Halted(h *merger.Halt) {
 		return
 	}
 	o.p.upkeep.interrupt()
+	switch h.Code {
+	case merger.CodeMismatch:
+		o.m.Merger.VerifyMismatches.WithLabelValues(o.labels("index")...).Inc()
+	case merger.CodeCorrupt:
+		o.m.Merger.VerifyMismatches.WithLabelValues(o.labels("table")...).Inc()
+	}
 	o.m.Pipeline.Halt(o.p.name, o.p.target, string(h.Code))
 }
 
@@ -172,7 +178,9 @@ func (o observer) Rebuilt(rows int64, took time.Duration) {
 
 // Stage implements merger.Observer.
 func (o observer) Stage(name string, took time.Duration) {
-	o.m.Batcher.StageSeconds.WithLabelValues(o.labels(name)...).Observe(took.Seconds())
+	if name != "wait" { // a pause takes no part of a batch's time
+		o.m.Batcher.StageSeconds.WithLabelValues(o.labels(name)...).Observe(took.Seconds())
+	}
 }
 
 // ingestMetrics are the consumer's hooks.

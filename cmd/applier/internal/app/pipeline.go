@@ -19,6 +19,7 @@ import (
 	"applier/ingest/decode"
 	"applier/merger"
 	"applier/metrics"
+	"applier/metrics/admin"
 	"applier/storage/failpoint"
 	"applier/storage/objstore"
 	"applier/storage/paimon"
@@ -49,12 +50,16 @@ type pipeline struct {
 	last     merger.Commit
 	lastTime time.Time
 	visible  time.Time // all input up to here is in the table; zero: not known
+	behind   time.Time // the same while newer input waits; zero: caught up
+	judged   bool      // behind is known
+	commits  []admin.CommitStatus
 	totals   totals
 
 	advisory    chan change.Positions
 	inFlight    atomic.Int64
 	openBytes   atomic.Int64
 	openRecords atomic.Int64
+	debt        atomic.Int64 // since when compaction has something to do, as Unix milliseconds; 0: it has not
 	fetched     atomic.Int64
 	errors      atomic.Int64
 	ledger      *batcher.Account
@@ -66,6 +71,7 @@ type pipeline struct {
 	told        bool                                      // that it does not; of watch's goroutine
 	lookups     struct{ hits, misses, collisions rising } // of watch's goroutine
 	duplicates  rising                                    // of watch's goroutine
+	failures    rising                                    // of watch's goroutine
 	starts      *starts
 	crashed     *merger.Halt  // why reading ended by a panic; guarded by mu
 	revive      chan struct{} // an operator wants it to be tried again
@@ -132,10 +138,23 @@ func (p *pipeline) count(c merger.Commit) {
 	t.unchanged += c.Counts.Unchanged
 	t.dropped += c.Counts.Late + c.Counts.Tied + c.Counts.Ignored + c.Counts.Dropped
 	if c.Batch != nil {
+		p.remember(c)
 		n := &c.Batch.Counts
 		t.collapsed += n.Collapsed
 		t.dropped += n.Ignored + n.Late + n.Tied + n.Dropped
 	}
+}
+
+// commitsShown is how many of the last commits the status shows.
+const commitsShown = 5
+
+// remember keeps a commit for the status. p.mu is held.
+func (p *pipeline) remember(c merger.Commit) {
+	one := admin.CommitStatus{
+		Snapshot: c.Snapshot, Time: p.lastTime, Records: c.Batch.Counts.Records,
+		Inserted: c.Counts.Inserted, Updated: c.Counts.Updated, Deleted: c.Counts.Deleted, Seconds: c.Took.Seconds(),
+	}
+	p.commits = append([]admin.CommitStatus{one}, p.commits[:min(len(p.commits), commitsShown-1)]...)
 }
 
 // reopenEvery is how often a pipeline that cannot start tries again.
@@ -145,6 +164,9 @@ const reopenEvery = 10 * time.Second
 // and stops. Cancelling ctx abandons everything.
 func (p *pipeline) run(ctx context.Context, drain <-chan struct{}) error {
 	p.app.metrics.Start(p.name, p.target)
+	if slo := p.cfg.FreshnessSLO; slo > 0 {
+		p.app.metrics.Pipeline.FreshnessSLO.WithLabelValues(p.name, p.target).Set(slo.Seconds())
+	}
 	if !p.startSlowly(ctx, drain) {
 		return nil
 	}
@@ -372,6 +394,7 @@ func (p *pipeline) work(ctx context.Context, drain <-chan struct{}) error {
 	})
 	g.Go(func() error { p.advise(reading); return nil })
 	g.Go(func() error { p.watch(reading); return nil })
+	g.Go(func() error { p.survey(reading); return nil })
 	keeping, stopKeeping := context.WithCancel(reading)
 	defer stopKeeping()
 	g.Go(func() error { p.keep(keeping); return nil })

@@ -142,6 +142,7 @@ func (p *pipeline) kept(d compact.Done) {
 			result = "done"
 		}
 		m.Runs.WithLabelValues(p.name, p.target, string(s.Action), result).Inc()
+		m.Seconds.WithLabelValues(p.name, p.target, string(s.Action)).Observe(s.Took.Seconds())
 	}
 	c := d.Compaction
 	m.Bytes.WithLabelValues(p.name, p.target, "read").Add(float64(c.BytesRead))

@@ -111,6 +111,7 @@ func (p *pipeline) gauges(s merger.Status) {
 	lookups("hit", p.lookups.hits.advance(s.Hits))
 	lookups("miss", p.lookups.misses.advance(s.Misses))
 	lookups("collision", p.lookups.collisions.advance(s.Collisions))
+	m.Merger.Commits.WithLabelValues(p.name, p.target, "failed").Add(float64(p.failures.advance(s.Failures)))
 	m.Merger.ForeignDuplicates.WithLabelValues(p.name, p.target).Add(float64(p.duplicates.advance(s.Duplicates)))
 	p.account()
 }
@@ -130,26 +131,32 @@ func (r *rising) advance(now int64) int64 {
 
 // lag asks Kafka where the logs end and compares with the table.
 func (p *pipeline) lag(ctx context.Context) {
-	if !p.consumer.Owned() {
-		p.forgetLag()
+	owned := p.consumer.Owned()
+	p.app.metrics.Pipeline.LeaseHeld.WithLabelValues(p.name, p.target).Set(boolValue(owned))
+	if !owned {
+		p.notOurs()
 		return
 	}
+	now := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, watchEvery)
 	defer cancel()
 	topics := p.cfg.Source.TopicList()
 	lags, err := p.consumer.Admin().Lags(ctx, topics)
 	if err != nil {
+		p.fresh(false, now) // who knows what is there
 		return
 	}
 	settings, _ := p.consumer.Admin().Settings(ctx, topics)
 	pos := p.applier.Status().Positions
 	m := p.app.metrics.Ingest
-	now := time.Now()
 	var behind int64
 	p.mu.Lock()
 	p.lags = lags
 	last := p.lastTime
 	p.mu.Unlock()
+	if last.IsZero() { // the last commit was another process's
+		last = p.alarms.readSince()
+	}
 	for part, l := range lags {
 		at, known := pos[part]
 		if !known {
@@ -162,10 +169,12 @@ func (p *pipeline) lag(ctx context.Context) {
 		}
 		labels := []string{p.name, p.target, part.Topic, itoa(part.Partition)}
 		m.LagRecords.WithLabelValues(labels...).Set(float64(n))
-		m.LagSeconds.WithLabelValues(labels...).Set(p.ages.age(part, at.Next, max(l.Stable-at.Next, 0), now).Seconds())
+		age := p.ages.age(part, at.Next, max(l.Stable-at.Next, 0), now)
+		m.LagSeconds.WithLabelValues(labels...).Set(age.Seconds())
 		m.LSOLagRecords.WithLabelValues(labels...).Set(float64(l.End - l.Stable))
 		if s, ok := settings[part.Topic]; ok && s.Retention >= 0 {
-			m.RetentionHeadroom.WithLabelValues(labels...).Set(p.headroom(s.Retention, n, last).Seconds())
+			m.RetentionHeadroom.WithLabelValues(labels...).Set(headroom(s.Retention, age, n, now.Sub(last)).Seconds())
+			m.Retention.WithLabelValues(p.name, p.target, part.Topic).Set(s.Retention.Seconds())
 		}
 	}
 	p.watchTransactions(ctx, pos, lags, now)
@@ -176,6 +185,27 @@ func (p *pipeline) lag(ctx context.Context) {
 	}
 	m.PartitionsAssigned.WithLabelValues(p.name, p.target).Set(float64(len(lags)))
 	p.fresh(behind == 0, now)
+}
+
+// notOurs takes back what only the owner of the table can say. A pipeline that
+// stands still because nobody reaches Kafka goes on telling how old its table is.
+func (p *pipeline) notOurs() {
+	p.forgetLag()
+	if p.applier.Status().Halt != nil {
+		p.fresh(false, time.Now())
+		return
+	}
+	p.app.metrics.Pipeline.Freshness.Forget(p.name)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.judged, p.behind = false, time.Time{}
+}
+
+func boolValue(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // awayGrace is how long Kafka may be out of reach before standing by counts as
@@ -231,24 +261,32 @@ func (p *pipeline) fresh(caughtUp bool, now time.Time) {
 	f := p.app.metrics.Pipeline.Freshness
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.judged = true
 	switch {
 	case caughtUp:
-		p.visible = now
+		p.visible, p.behind = now, time.Time{}
 		f.CaughtUp(p.name, p.target)
+		return
 	case !p.visible.IsZero():
-		f.Behind(p.name, p.target, p.visible)
-	case !p.since.IsZero(): // nothing was committed since the start: at least this old
-		f.Behind(p.name, p.target, p.since)
+		p.behind = p.visible
+	default: // nothing was committed since the start: at least this old
+		p.behind = p.since
 	}
+	f.Behind(p.name, p.target, p.behind)
 }
 
 // headroom is how long Kafka keeps what is not applied yet: all of its retention
-// when nothing waits, else what is left since the last commit.
-func (p *pipeline) headroom(retention time.Duration, lag int64, last time.Time) time.Duration {
-	if lag == 0 || last.IsZero() {
+// when nothing waits, else what the age of the oldest record leaves of it. Of a
+// record that was not fetched yet the age is at most that of the last commit, if
+// nothing was left behind then.
+func headroom(retention, age time.Duration, lag int64, sinceCommit time.Duration) time.Duration {
+	switch {
+	case lag == 0:
 		return retention
+	case age > 0:
+		return retention - age
 	}
-	return retention - time.Since(last)
+	return retention - sinceCommit
 }
 
 func (p *pipeline) forgetLag() {
