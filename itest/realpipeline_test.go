@@ -161,6 +161,7 @@ func (r *realPipeline) same() {
 // each of them but Kafka is killed and columns are added and made wider. At the end
 // every table is PostgreSQL's, value for value.
 func TestPipeline_PostgresToPaimonOnS3(t *testing.T) {
+	t.Parallel()
 	rows := intVariable(t, "PIPELINE_ROWS", 20_000)
 	r := newRealPipeline(t, rows)
 

@@ -37,7 +37,7 @@ INSERT INTO lines (ord, line) VALUES (0, 0);
 -- it is told nothing of (rewritten tables) it cannot be done with before the next change.
 CREATE FUNCTION room() RETURNS void LANGUAGE plpgsql AS $$ BEGIN
   FOR i IN 1..20 LOOP
-    EXIT WHEN (SELECT max(pg_current_wal_lsn() - confirmed_flush_lsn) < 1500000 FROM pg_replication_slots);
+    EXIT WHEN (SELECT max(pg_current_wal_lsn() - confirmed_flush_lsn) < 700000 FROM pg_replication_slots);
     PERFORM pg_sleep(0.05);
   END LOOP;
 END $$;
@@ -67,13 +67,30 @@ const (
 // pgSchema are the columns at the end, in the order of the Paimon tables.
 var pgSchema = map[string][]pgColumn{
 	"accounts": {
-		{"id", "id", "raw"}, {"branch", "branch", "raw"}, {"flags", "flags", "raw"}, {"balance", "balance", "quoted"}, {"rate", "rate", "float"},
-		{"owner", "owner", "text"}, {"active", "active::text", "raw"}, {"since", "since", "quoted"}, {"changed", fmt.Sprintf(ltzText, "changed"), "quoted"},
-		{"seen", fmt.Sprintf(tsText, "seen"), "quoted"}, {"remark", "remark", "text"},
+		{"id", "id", "raw"},
+		{"branch", "branch", "raw"},
+		{"flags", "flags", "raw"},
+		{"balance", "balance", "quoted"},
+		{"rate", "rate", "float"},
+		{"owner", "owner", "text"},
+		{"active", "active::text", "raw"},
+		{"since", "since", "quoted"},
+		{"changed", fmt.Sprintf(ltzText, "changed"), "quoted"},
+		{"seen", fmt.Sprintf(tsText, "seen"), "quoted"},
+		{"remark", "remark", "text"},
 	},
 	"docs": {
-		{"id", "id", "raw"}, {"title", "title", "text"}, {"body", "body", "text"}, {"data", "encode(data, 'hex')", "quoted"}, {"meta", "meta", "text"},
-		{"tags", "array_to_json(tags)", "raw"}, {"u", "u", "quoted"}, {"score", "score", "float"}, {"n", "trim_scale(n)", "quoted"}, {"version", "version", "raw"}, {"more", "more", "text"},
+		{"id", "id", "raw"},
+		{"title", "title", "text"},
+		{"body", "body", "text"},
+		{"data", "encode(data, 'hex')", "quoted"},
+		{"meta", "meta", "text"},
+		{"tags", "array_to_json(tags)", "raw"},
+		{"u", "u", "quoted"},
+		{"score", "score", "float"},
+		{"n", "trim_scale(n)", "quoted"},
+		{"version", "version", "raw"},
+		{"more", "more", "text"},
 	},
 	"lines": {
 		{"ord", "ord", "raw"}, {"line", "line", "raw"}, {"qty", "qty", "quoted"}, {"item", "rpad(item::text, 8)", "text"}, {"note", "note", "text"}, {"price", "price", "float"},
