@@ -37,7 +37,7 @@ test: ## everything that needs nothing but Go, with the race detector
 	$(GO) test -race -shuffle=on -timeout 20m ./...
 	$(GO) test -tags synctests -timeout 10m -run 'Bubble|Fault' ./cmd/applier/internal/app
 
-itest-setup: ## fetch the real parts (Kafka, Paimon's Java core, Flink, pypaimon, paimon-rust)
+itest-setup: ## fetch the real parts (Kafka, Connect, Paimon's Java core, Flink, pypaimon, paimon-rust)
 	./itest/fetch.sh >/dev/null
 
 itest: itest-setup ## interop tests on real parts
@@ -45,7 +45,7 @@ itest: itest-setup ## interop tests on real parts
 
 itest-full: itest-setup ## interop tests, long ones included, and the long runs of the others
 	$(GO) test -count=1 -timeout 60m ./storage/paimon -run Damaged -damages 2500
-	$(GO) test -count=1 -parallel 4 -tags 'itest itestfull' -timeout 180m ./itest/...
+	PIPELINE_ROWS=$${PIPELINE_ROWS:-1000000} $(GO) test -count=1 -parallel 4 -tags 'itest itestfull' -timeout 180m ./itest/...
 
 sim: ## the seeded simulation of the commit loop: SEEDS=2000, FIRST=1
 	$(GO) test -count=1 -v -timeout 72h ./merger -run TestSimulation -seeds $(SEEDS) -first-seed $(FIRST)

@@ -2,7 +2,9 @@
 # Fetches the real parts that the integration tests judge with, through Maven and pip, and compiles our small
 # Java programs against them. Safe to repeat and to run side by side; what is complete is not fetched again.
 #
-#   itest/fetch.sh [tools|kafka|paimon|flink|pypaimon|paimon-rust|versitygw|prometheus|compose|spark|all]…     (default: all but spark)
+#   itest/fetch.sh [tools|kafka|connect|paimon|flink|pypaimon|paimon-rust|versitygw|prometheus|compose|postgres|spark|all]…
+#
+# Without a name: all but postgres, which the one test that needs it asks for, and spark.
 #
 # Standard output: where things are, one name=value a line. Standard error: what is being done.
 # Cache: $APPLIER_CACHE, else ${XDG_CACHE_HOME:-$HOME/.cache}/applier. Nothing is written elsewhere
@@ -146,6 +148,33 @@ go_part() {
   echo "$name.program=$dir/$name"
 }
 
+# connect_part: Kafka Connect's jars, and Debezium's in a folder of their own, as Connect wants plugins.
+connect_part() {
+  local pom version lib
+  pom=$here/java/connect/pom.xml
+  version=$(sed -n 's|.*<version>\(.*\)</version>.*|\1|p' "$pom" | head -1)
+  lib=$cache/connect-$version/lib
+  need_java
+  complete "$lib" "$pom" || need mvn maven
+  keep connect "$lib" "$pom" connect_copy "$pom" "$lib"
+  echo "connect.lib=$lib"
+  echo "connect.plugins=$lib/plugins"
+}
+
+connect_copy() {
+  maven_copy "$1" "$2" &&
+    mkdir -p "$2/plugins/debezium" &&
+    mv "$2"/debezium-*.jar "$2"/postgresql-*.jar "$2"/protobuf-java-*.jar "$2/plugins/debezium/"
+}
+
+# postgres: the server of the machine. Debian keeps its programs off the path.
+postgres() {
+  local bin=/usr/lib/postgresql/15/bin
+  need "$bin/postgres" postgresql-15
+  need "$bin/psql" postgresql-client-15
+  echo "postgres.bin=$bin"
+}
+
 # tools: programs of the machine that inject faults.
 tools() {
   need strace strace
@@ -179,6 +208,7 @@ part() {
   case $1 in
   tools) tools ;;
   kafka) java_part kafka kafkanode ;;
+  connect) connect_part ;;
   paimon) java_part paimon peer ;;
   flink) java_part flink flinksql ;;
   pypaimon | paimon-rust) python_part "$1" ;;
@@ -186,7 +216,8 @@ part() {
   versitygw) go_part versitygw ;;
   prometheus) prometheus ;;
   compose) compose ;;
-  *) fail "unknown part $1 (tools, kafka, paimon, flink, pypaimon, paimon-rust, versitygw, prometheus, compose, spark, all)" ;;
+  postgres) postgres ;;
+  *) fail "unknown part $1 (tools, kafka, connect, paimon, flink, pypaimon, paimon-rust, versitygw, prometheus, compose, postgres, spark, all)" ;;
   esac
 }
 
@@ -194,8 +225,8 @@ main() {
   need flock util-linux
   mkdir -p "$cache"
   case "${*:-default}" in
-  default) set -- tools kafka paimon flink pypaimon paimon-rust versitygw prometheus compose ;;
-  all) set -- tools kafka paimon flink pypaimon paimon-rust versitygw prometheus compose spark ;;
+  default) set -- tools kafka connect paimon flink pypaimon paimon-rust versitygw prometheus compose ;;
+  all) set -- tools kafka connect paimon flink pypaimon paimon-rust versitygw prometheus compose postgres spark ;;
   esac
   # pip beside Maven: one waits mostly for the network, the other for the disk.
   local p pids=() failed=0

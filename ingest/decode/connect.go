@@ -13,6 +13,7 @@ const (
 	litUnknown literal = iota
 	litBoolean
 	litInteger
+	litSingle // floating-point of 32 bits
 	litFloating
 	litString
 	litBytes
@@ -25,7 +26,7 @@ const (
 // documentation (FLOAT32, FLOAT64).
 var literals = map[string]literal{
 	"boolean": litBoolean, "int8": litInteger, "int16": litInteger, "int32": litInteger, "int64": litInteger,
-	"float": litFloating, "double": litFloating, "float32": litFloating, "float64": litFloating,
+	"float": litSingle, "double": litFloating, "float32": litSingle, "float64": litFloating,
 	"string": litString, "bytes": litBytes, "array": litArray, "map": litMap, "struct": litStruct,
 }
 

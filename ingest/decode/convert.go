@@ -107,6 +107,9 @@ func newConv(env *convEnv, t types.Type, n *node, without source, path string) (
 		c.fn = toFloat
 	case types.Double:
 		c.fn = toDouble
+		if n != nil && n.literal == litSingle {
+			c.fn = singleToDouble
+		}
 	case types.Decimal:
 		c.fn = toDecimal
 	case types.Char, types.VarChar:

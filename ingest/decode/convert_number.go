@@ -86,6 +86,16 @@ func toDouble(c *conv, t *token, v *types.Vector) *fault {
 	return f
 }
 
+// singleToDouble keeps the number that a float is, which its shortest text is only
+// near to: a column that became wider has the same values from before and after.
+func singleToDouble(c *conv, t *token, v *types.Vector) *fault {
+	x, f := c.floating(t, 32)
+	if f == nil {
+		v.AppendDouble(x)
+	}
+	return f
+}
+
 // floating reads a value as the nearest number of 32 or 64 bits; what rounds to
 // infinity is out of range.
 func (c *conv) floating(t *token, size int) (float64, *fault) {

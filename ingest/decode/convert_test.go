@@ -150,6 +150,11 @@ func TestConvert_Booleans(t *testing.T) {
 func TestConvert_FloatingPoint(t *testing.T) {
 	checkConversions(t, nil, []conversion{
 		{"FLOAT", lit("float"), "1.5", "1.5"},
+		// The float nearest to 0.1 is 13421773 * 2^-27.
+		{"DOUBLE", lit("float"), "0.1", "0.10000000149011612"},
+		{"DOUBLE", lit("float32"), "16777217", "16777216"},
+		{"DOUBLE", lit("float"), `"NaN"`, "NaN"},
+		{"DOUBLE", lit("double"), "0.1", "0.1"},
 		{"FLOAT", lit("float32"), "0.1", "0.1"},
 		{"FLOAT", lit("float"), "16777217", "16777216"},
 		{"FLOAT", lit("float"), "3.4028235e38", "3.4028235e+38"},

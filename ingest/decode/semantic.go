@@ -89,7 +89,7 @@ var semantics = map[string]semantic{
 const structuredTimes = "io.debezium.time.Structured"
 
 var literalSources = [...]source{
-	litBoolean: srcBoolean, litInteger: srcInteger, litFloating: srcFloating, litString: srcString,
+	litBoolean: srcBoolean, litInteger: srcInteger, litSingle: srcFloating, litFloating: srcFloating, litString: srcString,
 	litBytes: srcBytes, litArray: srcNested, litMap: srcNested, litStruct: srcNested,
 }
 

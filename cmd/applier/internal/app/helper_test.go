@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -39,6 +40,7 @@ type world struct {
 	broker *kfake.Cluster
 	dir    string
 	cfg    *config.Config
+	format string // of the records; empty: json
 }
 
 // newWorld starts a broker; pipeline are the lines of the pipeline besides
@@ -61,9 +63,9 @@ state_dir: %q
 server: { listen: "127.0.0.1:0", admin: { listen: "127.0.0.1:0" } }
 pipelines:
   p:
-    source: { topic: shop.orders, format: json }
+    source: { topic: shop.orders, format: %s }
     target: shop.orders
-%s`, w.broker.ListenAddrs()[0], filepath.Join(w.dir, "warehouse"), filepath.Join(w.dir, "state"), pipeline)
+%s`, w.broker.ListenAddrs()[0], filepath.Join(w.dir, "warehouse"), filepath.Join(w.dir, "state"), cmp.Or(w.format, "json"), pipeline)
 	var err error
 	w.cfg, err = config.Parse(filepath.Join(w.dir, "applier.yml"), []byte(text), os.LookupEnv)
 	require.NoError(w.t, err)

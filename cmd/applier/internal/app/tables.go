@@ -132,13 +132,20 @@ func derived(ctx context.Context, p *config.Pipeline, kafka ingest.ClientOptions
 		quiet = 500 * time.Millisecond // a quiet topic: what is written must do
 	}
 	columns, _, err := ingest.DeriveColumns(ctx, kafka, p.Source.TopicList()[0], quiet)
-	if errors.Is(err, decode.ErrNoSchema) {
-		if len(wanted) == 0 {
-			return nil, fmt.Errorf("%w; name the columns under create.types", err)
-		}
-		return nil, nil
+	if !errors.Is(err, decode.ErrNoSchema) {
+		return columns, err
 	}
-	return columns, err
+	if len(wanted) == 0 {
+		return nil, fmt.Errorf("%w; name the columns under create.types", err)
+	}
+	for _, k := range p.Key {
+		// These types are changes to a schema that is still to come: a table made of them
+		// alone could not even hold the key, and would stay.
+		if _, ok := wanted[k]; !ok {
+			return nil, fmt.Errorf("%w, and create.types does not name the key column %s", err, k)
+		}
+	}
+	return nil, nil
 }
 
 // tableOptions are the options of a table we create: without buckets and with

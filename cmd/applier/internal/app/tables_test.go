@@ -70,6 +70,16 @@ func TestNewSchema_TakesColumnsFromRecordsAndTypesFromTheConfiguration(t *testin
 	require.ErrorContains(t, err, "create.types.id")
 }
 
+func TestOpenTable_WaitsForRecordsThatHaveTheKey(t *testing.T) {
+	w := newWorld(t, "    key: [id]\n    create: { types: { lsn: BIGINT } }\n    columns: { add: { lsn: kafka.offset } }\n")
+	_, err := openTable(testContext(t), w.catalog(), w.pipe(), w.kafka(), discard())
+	require.ErrorContains(t, err, "holds no records yet, and create.types does not name the key column id")
+	w.produce(0, `{"schema":{"type":"struct","fields":[{"field":"id","type":"int64"}]},"payload":{"id":1}}`)
+	table, err := openTable(testContext(t), w.catalog(), w.pipe(), w.kafka(), discard())
+	require.NoError(t, err)
+	require.Len(t, table.Schema().Fields, 2)
+}
+
 func TestValidate_ReportsEveryPipelineAndChangesNothing(t *testing.T) {
 	w := newWorld(t, "    key: [id]\n    create: { types: { id: BIGINT } }\n")
 	var out bytes.Buffer
