@@ -73,8 +73,12 @@ func bloomTable(t *testing.T, options ...[2]string) *fixture {
 	return newFixture(t, []types.Field{
 		field(0, "id", types.IntType()), field(1, "c", types.CharType(4)), field(2, "s", types.StringType()), field(3, "d", types.DoubleType()),
 	}, nil, append([][2]string{
-		{"file-index.bloom-filter.columns", "id, c,s,d"}, {"file-index.bloom-filter.id.items", "50"}, {"file-index.bloom-filter.c.items", "50"},
-		{"file-index.bloom-filter.s.items", "50"}, {"file-index.bloom-filter.s.fpp", "0.001"}, {"file-index.bloom-filter.d.items", "50"},
+		{"file-index.bloom-filter.columns", "id, c,s,d"},
+		{"file-index.bloom-filter.id.items", "50"},
+		{"file-index.bloom-filter.c.items", "50"},
+		{"file-index.bloom-filter.s.items", "50"},
+		{"file-index.bloom-filter.s.fpp", "0.001"},
+		{"file-index.bloom-filter.d.items", "50"},
 	}, options...)...)
 }
 

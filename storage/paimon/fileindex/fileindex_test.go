@@ -51,7 +51,8 @@ func TestHasher_IsJavas(t *testing.T) {
 func TestHasher_RefusesWhatJavaRefuses(t *testing.T) {
 	for _, typ := range []types.Type{
 		types.BooleanType(), types.DecimalType(10, 2), types.ArrayType(types.IntType()), types.RowType(types.Field{Name: "x", Type: types.IntType()}),
-		types.MapType(types.StringType(), types.IntType()), {Kind: types.Variant},
+		types.MapType(types.StringType(), types.IntType()),
+		{Kind: types.Variant},
 	} {
 		_, err := Hasher(typ)
 		require.ErrorIs(t, err, ErrType, typ.String())
