@@ -140,7 +140,11 @@ func (r *rig) start(run ...harness.Run) *harness.Process {
 // command runs a command of the binary with this configuration to its end.
 func (r *rig) command(args ...string) (code int, output string) {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
+	most := patience
+	if args[0] == "verify" { // which reads all of a history
+		most = 20 * patience
+	}
+	ctx, cancel := context.WithTimeout(r.t.Context(), most)
 	defer cancel()
 	return harness.ApplierOutput(ctx, r.t, append(args, "-c", r.File)...)
 }

@@ -118,9 +118,21 @@ func (p *planner) ignored(name string) {
 	if _, column := p.byName[name]; !column && len(p.unknown) < maxUnknownColumns && len(name) <= maxNameLength {
 		if _, known := p.unknown[name]; !known {
 			p.unknown[strings.Clone(name)] = struct{}{}
-			p.addNote(fmt.Sprintf("column %.100q: not in the table, its values are not kept", name))
+			if plainName(name) {
+				p.addNote(fmt.Sprintf("column %s: not in the table, its values are not kept", name))
+			} else {
+				p.addNote("columns whose names are no plain words: not in the table, their values are not kept")
+			}
 		}
 	}
+}
+
+// plainName: letters, digits and underscores only. Other names could be anything that
+// a producer wants to see in a log.
+func plainName(name string) bool {
+	return len(name) <= 64 && !strings.ContainsFunc(name, func(r rune) bool {
+		return r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	})
 }
 
 // UnknownColumns returns the names of members of row images that the target

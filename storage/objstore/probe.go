@@ -35,7 +35,7 @@ func Probe(ctx context.Context, b Bucket, folder string) (err error) {
 	}()
 	switch _, err := b.Stat(ctx, key); {
 	case errors.Is(err, ErrPermission):
-		return fmt.Errorf("probing the store: what does not exist is refused as if it did; on S3 this user needs s3:ListBucket on the bucket: %w", err)
+		return fmt.Errorf("probing the store: asking for a missing object is refused as if it were there; on S3 this user needs s3:ListBucket on the bucket: %w", err)
 	case !errors.Is(err, ErrNotExist):
 		return fmt.Errorf("probing the store: asking for a missing object must say that it does not exist, but: %w", orNil(err))
 	}

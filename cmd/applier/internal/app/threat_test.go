@@ -9,9 +9,11 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -100,6 +102,8 @@ func TestThreat_SecretsStayInside(t *testing.T) {
 	const password, token = "canary-7f3a-sasl-password", "canary-9d1e-admin-token-0123456789"
 	var paths []string
 	secretsOf(reflect.TypeFor[config.Config](), "", &paths)
+	// Those of an object store have a test of their own below.
+	paths = slices.DeleteFunc(paths, func(p string) bool { return strings.HasPrefix(p, ".Warehouse.S3.") })
 	require.ElementsMatch(t, []string{".Kafka.SASL.Password", ".Server.Admin.Token"}, paths, "set a canary for the new secret in this test")
 
 	w := newWorld(t, "    key: [id]\n"+quick)
@@ -298,4 +302,37 @@ pipelines:
 		}
 	}
 	r.stop()
+}
+
+// The same for the keys of an object store, which refuses them here.
+func TestThreat_SecretsStayInside_KeysOfAStore(t *testing.T) {
+	var paths []string
+	secretsOf(reflect.TypeFor[config.Warehouse](), "", &paths)
+	require.ElementsMatch(t, []string{".S3.AccessKey", ".S3.SecretKey", ".S3.SessionToken"}, paths, "set a canary for the new secret in this test")
+	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+		fmt.Fprint(w, "<Error><Code>InvalidAccessKeyId</Code><Message>no such key</Message></Error>")
+	}))
+	defer store.Close()
+	w := newWorld(t, "    key: [id]\n"+quick)
+	text := fmt.Sprintf(`version: 1
+kafka: { brokers: [%q] }
+warehouse: { path: s3://lake/w, s3: { endpoint: %q, path_style: true, access_key: "${env:KEY}", secret_key: "${env:SECRET}", session_token: "${env:SESSION}" } }
+state_dir: %q
+server: { listen: "127.0.0.1:0", admin: { listen: "127.0.0.1:0" }, log: { level: debug } }
+pipelines:
+  p: { source: { topic: shop.orders, format: json }, target: shop.orders, key: [id] }
+`, w.broker.ListenAddrs()[0], store.URL, filepath.Join(w.dir, "state"))
+	env := func(name string) (string, bool) { return "canary-" + strings.ToLower(name), true }
+	var out output
+	var err error
+	w.cfg, err = config.Parse(filepath.Join(w.dir, "applier.yml"), []byte(text), env)
+	require.NoError(t, err)
+	require.Equal(t, "canary-secret", w.cfg.Warehouse.S3.SecretKey.Reveal())
+	fmt.Fprintln(&out, w.cfg.Effective(), w.cfg.Warnings, w.cfg)
+	fmt.Fprintf(&out, "%v %+v %#v", w.cfg, w.cfg, w.cfg.Warehouse.S3)
+	r := w.loud(&out)
+	require.Eventually(t, func() bool { return strings.Contains(out.String(), "InvalidAccessKeyId") }, patience, 5*time.Millisecond)
+	fmt.Fprintln(&out, get(t, r.admin, "/status"), get(t, r.admin, "/"))
+	require.NotContains(t, strings.ToLower(out.String()), "canary")
 }
