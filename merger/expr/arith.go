@@ -142,7 +142,10 @@ func (c *compiler) bits(pos sqlparse.Pos, op string, l, r *node) *node {
 // NULL.
 func (c *compiler) arith(pos sqlparse.Pos, op string, l, r *node, try bool) *node {
 	if n := c.timeArith(pos, op, l, r); n != nil {
-		return maybeTry(n, try)
+		if try {
+			return tryAll(n)
+		}
+		return n
 	}
 	if l.typ.Kind == Void && r.typ.Kind == Void && op != "DIV" {
 		l, r = c.castTo(l, tDouble), c.castTo(r, tDouble)
@@ -177,6 +180,20 @@ func (c *compiler) arith(pos sqlparse.Pos, op string, l, r *node, try bool) *nod
 		return c.fail(pos, classWrongType, "%s needs numbers or intervals, not %s", op, t.sql())
 	}
 	return maybeTry(arithNode(pos, op, nodes[0], nodes[1], t), try)
+}
+
+// tryAll turns all errors of a node and of its operands into NULL, as Spark does for
+// some of its try_ functions.
+func tryAll(n *node) *node {
+	t, eval := *n, n.eval
+	t.eval = func(f *frame) (types.Datum, error) {
+		d, err := eval(f)
+		if e, ok := err.(*Error); ok && e.Class != classTooLarge {
+			return types.Null, nil
+		}
+		return d, err
+	}
+	return &t
 }
 
 // maybeTry turns errors of a node itself, not those of its operands, into NULL:

@@ -46,8 +46,8 @@ func encodingFunctions() []function {
 		scalar("encode", 2, tBinary, []Type{tString, tString}, func(_ *Env, a []types.Datum) (types.Datum, error) {
 			return encodeCharset(a[0].B, string(a[1].B))
 		}),
-		{"to_binary", 1, 2, func(c *compiler, k *call) *node { return c.toBinary(k, false) }},
-		{"try_to_binary", 1, 2, func(c *compiler, k *call) *node { return c.toBinary(k, true) }},
+		{"to_binary", 1, 2, (*compiler).toBinary},
+		{"try_to_binary", 1, 2, func(c *compiler, k *call) *node { return tryAll(c.toBinary(k)) }},
 		text1("url_encode", func(b []byte) []byte {
 			return []byte(strings.ReplaceAll(url.QueryEscape(string(b)), "%2A", "*"))
 		}),
@@ -239,7 +239,7 @@ func (c *compiler) binaryToText(k *call) *node {
 }
 
 // toBinary reads hex (the default), base64 or UTF-8.
-func (c *compiler) toBinary(k *call, try bool) *node {
+func (c *compiler) toBinary(k *call) *node {
 	if len(k.args) == 1 {
 		k.args = append(k.args, newConst(k.pos, tString, textDatum("hex")))
 	}
@@ -256,10 +256,7 @@ func (c *compiler) toBinary(k *call, try bool) *node {
 		default:
 			return types.Null, fault("INVALID_PARAMETER_VALUE.BINARY_FORMAT", "there is no format %q; there are hex, base64 and utf-8", a[1].B)
 		}
-		switch {
-		case err != nil && try:
-			return types.Null, nil
-		case err != nil:
+		if err != nil {
 			return types.Null, fault("CONVERSION_INVALID_INPUT", "%q does not read as %s; try_to_binary gives NULL instead", a[0].B, a[1].B)
 		}
 		return types.BytesDatum(b), nil
