@@ -35,7 +35,8 @@ func encodingFunctions() []function {
 		}),
 		digest("base64", base64.StdEncoding.EncodeToString),
 		scalar("unbase64", 1, tBinary, []Type{tString}, func(_ *Env, a []types.Datum) (types.Datum, error) {
-			return types.BytesDatum(unbase64(a[0].B)), nil
+			b, err := unbase64(a[0].B)
+			return types.BytesDatum(b), err
 		}),
 		digest("md5", func(b []byte) string { s := md5.Sum(b); return hex.EncodeToString(s[:]) }),
 		digest("sha sha1", func(b []byte) string { s := sha1.Sum(b); return hex.EncodeToString(s[:]) }),
@@ -83,15 +84,18 @@ func unhex(b []byte) ([]byte, error) {
 }
 
 // unbase64 skips what is no digit, as MIME decoders do.
-func unbase64(b []byte) []byte {
+func unbase64(b []byte) ([]byte, error) {
 	clean := bytes.Map(func(r rune) rune {
 		if r == '+' || r == '/' || r < 128 && (isLetter(byte(r)) || r >= '0' && r <= '9') {
 			return r
 		}
 		return -1
 	}, b)
+	if len(clean)%4 == 1 {
+		return nil, fault("IllegalArgumentException", "%q ends in the middle of a byte", b)
+	}
 	out, _ := base64.RawStdEncoding.AppendDecode([]byte{}, clean)
-	return out
+	return out, nil
 }
 
 func sha2(_ *Env, a []types.Datum) (types.Datum, error) {

@@ -36,6 +36,34 @@ var sparkSaid = [][2]string{
 	{"try_subtract(TIMESTAMP'2000-01-01 00:00:00', make_dt_interval(CAST(1 / 0 AS INT)))", "NULL"},
 	{"try_add(1, CAST(1 / 0 AS INT))", "error DIVIDE_BY_ZERO"},
 	{"try_url_decode(CAST(1 / 0 AS STRING))", "error DIVIDE_BY_ZERO"},
+	// The divisor is computed first, and its NULL ends it.
+	{"CAST(NULL AS INT) % (2147483647 + 2147483647)", "error ARITHMETIC_OVERFLOW"},
+	{"(2147483647 + 2147483647) % CAST(NULL AS INT)", "NULL"},
+	{"(2147483647 + 2147483647) / CAST(NULL AS INT)", "NULL"},
+	{"(2147483647 + 2147483647) DIV CAST(NULL AS INT)", "NULL"},
+	{"CAST(NULL AS INT) DIV (2147483647 + 2147483647)", "error ARITHMETIC_OVERFLOW"},
+	{"pmod(2147483647 + 2147483647, CAST(NULL AS INT))", "NULL"},
+	{"pmod(CAST(NULL AS INT), 2147483647 + 2147483647)", "error ARITHMETIC_OVERFLOW"},
+	{"CAST(2147483647 + 2147483647 AS DECIMAL(12, 2)) / CAST(NULL AS DECIMAL(5, 2))", "NULL"},
+	{"CAST(NULL AS DECIMAL(5, 2)) % CAST(2147483647 + 2147483647 AS DECIMAL(12, 2))", "error ARITHMETIC_OVERFLOW"},
+	{"(2147483647 + 2147483647) + CAST(NULL AS INT)", "error ARITHMETIC_OVERFLOW"},
+	{"CAST(NULL AS INT) + (2147483647 + 2147483647)", "NULL"},
+	// A zero stands before the point.
+	{"to_char(0.5, '9,999.99')", "    0.50"},
+	{"to_char(0.5, '9.99')", "0.50"},
+	{"to_char(-0.5, '999.99MI')", "  0.50-"},
+	{"to_char(0.5, '$9.99')", "$0.50"},
+	{"to_char(0, '9.99')", "0.00"},
+	{"to_char(0.5, '.99')", ".50"},
+	{"to_char(99999.5, '9,999.99')", "# ###.##"},
+	// A number has a digit.
+	{"try_to_number('', '99.9')", "NULL"},
+	{"try_to_number('.', '99.9')", "NULL"},
+	{"to_number(' ', '99.9')", "error INVALID_FORMAT.MISMATCH_INPUT"},
+	{"CAST(TIMESTAMP'9999-12-31 23:59:59.999999' AS DECIMAL(20, 6))", "253402300799.999999"},
+	{"pmod(-1, -2147483648)", "2147483647"},
+	{"unbase64('{-1, }')", "error IllegalArgumentException"},
+	{"typeof(floor(0BD))", "decimal(1,0)"},
 }
 
 func TestCompile_AgreesWithSparkWhereItOnceDidNot(t *testing.T) {
