@@ -34,6 +34,8 @@ func excuse(statement string, ours, theirs harness.SQLAnswer) string {
 		return "Spark fails and says that this is a bug of it"
 	case our == "" && theirs.Error != nil && strings.Contains(theirs.Error.Message, "non-nullable"):
 		return "Spark computes NULL for what it calls NOT NULL, and cannot hand it over"
+	case strings.HasPrefix(our, "COLLECTION_SIZE_LIMIT_EXCEEDED.") && strings.HasPrefix(their, "COLLECTION_SIZE_LIMIT_EXCEEDED."):
+		return "too large an array: our limit is lower, and has a class of its own"
 	case our == "ARITHMETIC_OVERFLOW" && their == "" && strings.HasPrefix(ours.Error.Message, "the date is out of range"):
 		return "date_add: Spark wraps around"
 	case strings.HasPrefix(our, "DATATYPE_MISMATCH.") && strings.HasPrefix(their, "INCOMPATIBLE_DATA_FOR_TABLE."):

@@ -257,7 +257,7 @@ func fromUnit(name string, unit int64) function {
 		return strict(tStamp, k.pos, c.wantAll(k, tLong), func(_ *Env, a []types.Datum) (types.Datum, error) {
 			v, ok := mulInt64(a[0].I, unit)
 			if !ok {
-				return types.Null, fault(classOverflow, "%d is out of the range of timestamps", a[0].I)
+				return types.Null, fault(classJavaMath, "%d is out of the range of timestamps", a[0].I)
 			}
 			return types.IntDatum(v), nil
 		})

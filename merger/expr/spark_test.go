@@ -23,6 +23,7 @@ var sparkSaid = [][2]string{
 	{"add_months(DATE'2000-01-01', 2147483647)", "error ARITHMETIC_OVERFLOW"},
 	{"from_utc_timestamp(timestamp_micros(9223372036854775807), 'Europe/Paris')", "error ArithmeticException"},
 	{"CAST(date_add(DATE'2000-01-01', 200000000) AS TIMESTAMP)", "error ArithmeticException"},
+	{"timestamp_millis(-9223372036854775808L)", "error ArithmeticException"},
 	// Without a unit that there is the value is not computed.
 	{"trunc(to_date('x', 'yyyy-MM-dd'), 'junk')", "NULL"},
 	{"trunc(to_date('x', 'yyyy-MM-dd'), CAST(NULL AS STRING))", "NULL"},
