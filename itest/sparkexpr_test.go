@@ -91,13 +91,13 @@ var sparkForms = map[byte][]string{
 		"base64($x)", "bin($l)", "conv($s, 10, 16)", "conv($s, 16, -10)", "soundex($s)", "quote($s)", "format_number($d, 2)", "format_number($c, 1)", "format_string('%d-%s', $i, $s)", "format_string('%.3f', $d)", "date_format($z, 'yyyy-MM-dd HH:mm:ss.SSS')", "date_format($z, 'EEE d MMM uuuu')",
 		"from_unixtime($l)", "dayname($D)", "monthname($D)", "array_join($S, ',')", "array_join($S, ',', $s)", "element_at($S, $p)", "$R.b", "regexp_extract($s, '([a-z]+)', 1)", "regexp_replace($s, '[0-9]', $s)", "regexp_substr($s, 'b.')",
 		"to_json($R)", "to_json($M)", "to_json($A)", "get_json_object('{\"a\":[1,2]}', '$.a[1]')", "typeof($n)", "nvl2($a, $s, $s)", "elt($p, $s, $s)", "decode($x, 'UTF-8')", "CAST($x AS STRING)", "url_encode($s)", "try_url_decode($s)", "space(#p)",
-		"chr($i)", "to_char($c, '9,999.99')", "mask($s)", "CAST(make_interval(#p, #p) AS STRING)", "CAST($D - $D AS STRING)", "CAST($T - $T AS STRING)", "CASE WHEN $b THEN $s WHEN $b THEN $s END", "lpad($s, 5)", "luhn_check($s)",
+		"chr($i)", "to_char($c, '9,999.99')", "mask($s)", "CAST(make_interval(#p, #p) AS STRING)", "CAST($D - $D AS STRING)", "CAST($T - $T AS STRING)", "CASE WHEN $b THEN $s WHEN $b THEN $s END", "lpad($s, 5)",
 	},
 	'b': {
 		"$1 = $1", "$1 <> $1", "$1 < $1", "$1 <= $1", "$1 > $1", "$1 >= $1", "$1 <=> $1", "$n = $n", "$n < $n", "$n >= $n", "$s = $i", "$s < $n", "$z = $z", "$z < $z", "$s = $z", "NOT $b", "$b AND $b", "$b OR $b", "$a IS NULL", "$a IS NOT NULL", "$b IS TRUE",
 		"$b IS NOT FALSE", "$b IS UNKNOWN", "$1 BETWEEN $1 AND $1", "$1 NOT BETWEEN $1 AND $1", "$n BETWEEN $n AND $n", "$1 IN ($1, $1, $1)", "$1 NOT IN ($1, $1)", "$n IN ($n, $n)", "$1 IS DISTINCT FROM $1", "$s LIKE $s", "$s LIKE 'a%'", "$s LIKE '%b%'", "$s NOT LIKE '_b_'", "$s ILIKE 'A%'",
 		"$s LIKE ANY ('a%', '%c')", "$s LIKE ALL ('%a%', '%b%')", "$s RLIKE '^[a-z]+$'", "regexp_like($s, 'a|b')", "contains($s, $s)", "startswith($s, $s)", "endswith($s, $s)", "isnan($d)", "isnull($a)", "isnotnull($a)", "equal_null($1, $1)", "array_contains($A, $i)",
-		"array_contains($S, $s)", "arrays_overlap($A, $A)", "map_contains_key($M, $s)", "exists($A, v -> v > 1)", "forall($A, v -> v > $i)", "CAST($s AS BOOLEAN)", "CAST($n AS BOOLEAN)", "TRY_CAST($s AS BOOLEAN)", "$A = $A", "$A < $A", "$R = $R", "$R < $R", "$R IN ($R, $R)", "$s = $b", "$x = $x",
+		"array_contains($S, $s)", "arrays_overlap($A, $A)", "map_contains_key($M, $s)", "exists($A, v -> v > 1)", "forall($A, v -> v > $i)", "CAST($s AS BOOLEAN)", "CAST($n AS BOOLEAN)", "TRY_CAST($s AS BOOLEAN)", "$A = $A", "$A < $A", "$R = $R", "$R < $R", "$R IN ($R, $R)", "$s = $b", "$x = $x", "luhn_check($s)",
 	},
 	'D': {
 		"date_add($D, $p)", "date_sub($D, $i)", "$D + $p", "$D - $p", "add_months($D, $p)", "last_day($z)", "next_day($D, 'MON')", "trunc($z, 'MONTH')", "trunc($D, 'WEEK')", "trunc($D, $s)", "CAST($T AS DATE)", "CAST($N AS DATE)", "CAST($s AS DATE)", "TRY_CAST($s AS DATE)", "to_date($s)",
