@@ -37,7 +37,7 @@ test: ## everything that needs nothing but Go, with the race detector
 	$(GO) test -race -shuffle=on -timeout 20m ./...
 	$(GO) test -tags synctests -timeout 10m -run 'Bubble|Fault' ./cmd/applier/internal/app
 
-itest-setup: ## fetch the real parts (Kafka, Connect, Paimon's Java core, Flink, pypaimon, paimon-rust)
+itest-setup: ## fetch the real parts (Kafka, Connect, Paimon's Java core, Flink, pypaimon, paimon-rust, Spark)
 	./itest/fetch.sh >/dev/null
 
 itest: itest-setup ## interop tests on real parts

@@ -4,7 +4,7 @@
 #
 #   itest/fetch.sh [tools|kafka|connect|paimon|flink|pypaimon|paimon-rust|versitygw|prometheus|compose|postgres|spark|all]…
 #
-# Without a name: all but postgres, which the one test that needs it asks for, and spark.
+# Without a name: all but postgres, which the one test that needs it asks for.
 #
 # Standard output: where things are, one name=value a line. Standard error: what is being done.
 # Cache: $APPLIER_CACHE, else ${XDG_CACHE_HOME:-$HOME/.cache}/applier. Nothing is written elsewhere
@@ -212,7 +212,7 @@ part() {
   paimon) java_part paimon peer ;;
   flink) java_part flink flinksql ;;
   pypaimon | paimon-rust) python_part "$1" ;;
-  spark) python_part spark ;;
+  spark) python_part spark && java_part iceberg "" | sed 's/^iceberg\.lib=/spark.iceberg=/' ;;
   versitygw) go_part versitygw ;;
   prometheus) prometheus ;;
   compose) compose ;;
@@ -225,7 +225,7 @@ main() {
   need flock util-linux
   mkdir -p "$cache"
   case "${*:-default}" in
-  default) set -- tools kafka connect paimon flink pypaimon paimon-rust versitygw prometheus compose ;;
+  default) set -- tools kafka connect paimon flink pypaimon paimon-rust versitygw prometheus compose spark ;;
   all) set -- tools kafka connect paimon flink pypaimon paimon-rust versitygw prometheus compose postgres spark ;;
   esac
   # pip beside Maven: one waits mostly for the network, the other for the disk.

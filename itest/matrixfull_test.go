@@ -2,5 +2,6 @@
 
 package itest
 
-// fullMatrix: every cell of the matrix of conflicts is run.
+// fullMatrix: every cell of the matrix of conflicts is run, and a long comparison
+// with Spark.
 const fullMatrix = true

@@ -48,11 +48,19 @@ func Rust(t testing.TB) RustPeer {
 	return RustPeer{sharedPeer(t, "paimon-rust", func(dir string) (Spec, error) { return pythonSpec("paimon-rust", "rustpeer.py") })}
 }
 
-// Spark returns a local Spark session without Paimon (no connector can be had):
-// Spark's own SQL, for expressions and for files of its own.
-func Spark(t testing.TB) SQLPeer {
+// Spark returns a local Spark session, warm, whose current catalog holds tables of
+// Iceberg: Spark's own SQL, MERGE, UPDATE and DELETE included.
+func Spark(t testing.TB) SparkPeer {
 	t.Helper()
-	return SQLPeer{sharedPeer(t, "spark", func(dir string) (Spec, error) { return pythonSpec("spark", "sparkpeer.py") })}
+	return SparkPeer{sharedPeer(t, "spark", func(string) (Spec, error) {
+		s, err := pythonSpec("spark", "sparkpeer.py")
+		if err != nil {
+			return Spec{}, err
+		}
+		p, err := fetch("spark")
+		s.Env = append(s.Env, "SPARK_ICEBERG="+p["iceberg"])
+		return s, err
+	})}
 }
 
 func pythonSpec(part, program string) (Spec, error) {

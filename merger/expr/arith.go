@@ -142,7 +142,10 @@ func (c *compiler) bits(pos sqlparse.Pos, op string, l, r *node) *node {
 // NULL.
 func (c *compiler) arith(pos sqlparse.Pos, op string, l, r *node, try bool) *node {
 	if n := c.timeArith(pos, op, l, r); n != nil {
-		return maybeTry(n, try)
+		if try {
+			return tryAll(n)
+		}
+		return n
 	}
 	if l.typ.Kind == Void && r.typ.Kind == Void && op != "DIV" {
 		l, r = c.castTo(l, tDouble), c.castTo(r, tDouble)
@@ -177,6 +180,20 @@ func (c *compiler) arith(pos sqlparse.Pos, op string, l, r *node, try bool) *nod
 		return c.fail(pos, classWrongType, "%s needs numbers or intervals, not %s", op, t.sql())
 	}
 	return maybeTry(arithNode(pos, op, nodes[0], nodes[1], t), try)
+}
+
+// tryAll turns all errors of a node and of its operands into NULL, as Spark does for
+// some of its try_ functions.
+func tryAll(n *node) *node {
+	t, eval := *n, n.eval
+	t.eval = func(f *frame) (types.Datum, error) {
+		d, err := eval(f)
+		if e, ok := err.(*Error); ok && e.Class != classTooLarge {
+			return types.Null, nil
+		}
+		return d, err
+	}
+	return &t
 }
 
 // maybeTry turns errors of a node itself, not those of its operands, into NULL:
@@ -227,7 +244,7 @@ func (c *compiler) decimalArith(pos sqlparse.Pos, op string, l, r *node) *node {
 	le, re := l.eval, r.eval
 	n := &node{typ: t, pos: pos, foldable: l.foldable && r.foldable}
 	n.eval = func(f *frame) (types.Datum, error) {
-		x, y, err := divisionOperands(f, le, re)
+		x, y, err := operands(f, op, le, re)
 		if err != nil || x.Null || y.Null {
 			return types.Null, err
 		}
@@ -257,9 +274,16 @@ func zeroFault(class string) error {
 	return fault(class, "division by zero; try_divide and try_mod give NULL instead")
 }
 
-// divisionOperands evaluates both operands. NULL on either side wins over a
-// divisor of zero.
-func divisionOperands(f *frame, le, re evalFn) (a, b types.Datum, err error) {
+// operands evaluates both operands, that of a division from the right; the first
+// NULL is the result. NULL on either side wins over a divisor of zero.
+func operands(f *frame, op string, le, re evalFn) (a, b types.Datum, err error) {
+	if zeroClass(op) != "" {
+		if b, err = re(f); err != nil || b.Null {
+			return a, b, err
+		}
+		a, err = le(f)
+		return a, b, err
+	}
 	if a, err = le(f); err != nil || a.Null {
 		return a, b, err
 	}
@@ -307,7 +331,7 @@ func arithNode(pos sqlparse.Pos, op string, l, r *node, t Type) *node {
 	}
 	compute := intOp(op, t)
 	n.eval = func(f *frame) (types.Datum, error) {
-		a, b, err := divisionOperands(f, le, re)
+		a, b, err := operands(f, op, le, re)
 		if err != nil || a.Null || b.Null {
 			return types.Null, err
 		}
@@ -399,7 +423,7 @@ func floatOp(pos sqlparse.Pos, op string, t Type, le, re evalFn) evalFn {
 	}
 	class, single := zeroClass(op), t.Kind == Float
 	return func(f *frame) (types.Datum, error) {
-		a, b, err := divisionOperands(f, le, re)
+		a, b, err := operands(f, op, le, re)
 		if err != nil || a.Null || b.Null {
 			return types.Null, err
 		}

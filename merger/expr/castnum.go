@@ -170,7 +170,7 @@ func toDecimal(from, to Type) castFn {
 	case Decimal:
 		return func(d types.Datum) (types.Datum, error) { return fit(unscaled(from, d), from.Scale, to) }
 	case Timestamp:
-		return func(d types.Datum) (types.Datum, error) { return floatToDecimal(float64(d.I)/1e6, to) }
+		return func(d types.Datum) (types.Datum, error) { return fit(big.NewInt(d.I), 6, to) }
 	case YearMonth, DayTime:
 		unit := [...]int64{12, 1, microDay, microHour, microMinute, microSecond}[from.To]
 		if from.To == UnitSecond {

@@ -55,7 +55,7 @@ func toTime(from, to Type, env *Env) castFn {
 		return func(d types.Datum) (types.Datum, error) {
 			v, ok := mulInt64(d.I, microDay)
 			if !ok {
-				return types.Null, fault(classOverflow, "the date is out of the range of timestamps")
+				return types.Null, fault(classJavaMath, "the date is out of the range of timestamps")
 			}
 			if to.Kind == Timestamp {
 				v = fromLocal(v, zone)

@@ -50,6 +50,7 @@ const (
 	classNonFoldable   = "DATATYPE_MISMATCH.NON_FOLDABLE_INPUT"
 	classArgs          = "WRONG_NUM_ARGS.WITHOUT_SUGGESTION"
 	classRoutine       = "UNRESOLVED_ROUTINE"
+	classJavaMath      = "ArithmeticException" // Spark gives it no condition
 	classParseTime     = "CANNOT_PARSE_TIMESTAMP"
 	classTooLarge      = "COLLECTION_SIZE_LIMIT_EXCEEDED.FUNCTION"
 )

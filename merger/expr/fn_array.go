@@ -344,13 +344,17 @@ func countTimes(t Type, step *node, a []types.Datum, env *Env) (types.Datum, err
 	}
 	from, to := a[0].I*unit, a[1].I*unit
 	r := types.Datum{L: []types.Datum{}}
-	up := addInterval(from, months, days, micros, zone) > from
+	first, ok := addInterval(from, months, days, micros, zone)
+	up := first > from
+	if !ok {
+		return types.Null, fault(classJavaMath, "the sequence leaves the range of timestamps")
+	}
 	if from != to && (up != (to > from) || months == 0 && days == 0 && micros == 0) {
 		return types.Null, badSequence()
 	}
 	for n := int64(0); ; n++ {
-		v := addInterval(from, n*months, n*days, n*micros, zone)
-		if up && v > to || !up && v < to || n > 0 && from == to {
+		v, ok := addInterval(from, n*months, n*days, n*micros, zone)
+		if !ok || up && v > to || !up && v < to || n > 0 && from == to {
 			return r, nil
 		}
 		if len(r.L) >= maxItems {

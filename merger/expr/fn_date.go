@@ -67,18 +67,11 @@ func dateFunctions() []function {
 			return types.IntDatum(a[0].I - a[1].I), nil
 		}),
 		scalar("add_months", 2, tDate, []Type{tDate, tInt}, func(_ *Env, a []types.Datum) (types.Datum, error) {
-			d := addMonths(a[0].I, a[1].I)
-			if int64(int32(d)) != d {
-				return types.Null, fault("DATETIME_OVERFLOW", "the date is out of range")
-			}
-			return types.IntDatum(d), nil
+			return addMonthsChecked(a[0].I, a[1].I)
 		}),
 		scalar("months_between", 2, tDouble, []Type{tStamp, tStamp, tBool}, monthsBetween),
 		scalar("next_day", 2, tDate, []Type{tDate, tString}, nextDay),
-		scalar("trunc", 2, tDate, []Type{tDate, tString}, func(_ *Env, a []types.Datum) (types.Datum, error) {
-			days, ok := truncDate(a[0].I, strings.ToUpper(string(a[1].B)))
-			return types.Datum{I: days, Null: !ok}, nil
-		}),
+		{"trunc", 2, 2, (*compiler).dateTruncDay},
 		{"date_part datepart extract", 2, 2, func(c *compiler, k *call) *node {
 			if k.args[0].isNull() {
 				return newConst(k.pos, tDouble, types.Null)
@@ -133,6 +126,38 @@ func nextDay(_ *Env, a []types.Datum) (types.Datum, error) {
 		return types.IntDatum(a[0].I + ahead + 1), nil
 	}
 	return types.Null, fault("ILLEGAL_DAY_OF_WEEK", "%q is no day of the week", a[1].B)
+}
+
+// dateTruncDay compiles trunc(date, unit). The unit comes first: without one that
+// dates know the date is not computed.
+func (c *compiler) dateTruncDay(k *call) *node {
+	a := c.wantAll(k, tDate, tString)
+	return strictUnit(tDate, k.pos, a[1], a[0], func(unit string) bool {
+		_, ok := truncDate(0, unit)
+		return ok
+	}, func(_ *Env, unit string, d types.Datum) types.Datum {
+		days, _ := truncDate(d.I, unit)
+		return types.IntDatum(days)
+	})
+}
+
+// strictUnit computes something of a unit and a value; an unknown unit gives NULL
+// without looking at the value.
+func strictUnit(t Type, pos sqlparse.Pos, unit, x *node, known func(string) bool, f func(*Env, string, types.Datum) types.Datum) *node {
+	n := &node{typ: t, pos: pos, foldable: unit.foldable && x.foldable}
+	n.eval = func(fr *frame) (types.Datum, error) {
+		u, err := unit.eval(fr)
+		name := strings.ToUpper(string(u.B))
+		if err != nil || u.Null || !known(name) {
+			return types.Null, err
+		}
+		d, err := x.eval(fr)
+		if err != nil || d.Null {
+			return types.Null, err
+		}
+		return f(fr.env, name, d), nil
+	}
+	return n
 }
 
 // truncDate cuts a date to a year, quarter, month or week.

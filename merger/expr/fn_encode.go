@@ -35,7 +35,8 @@ func encodingFunctions() []function {
 		}),
 		digest("base64", base64.StdEncoding.EncodeToString),
 		scalar("unbase64", 1, tBinary, []Type{tString}, func(_ *Env, a []types.Datum) (types.Datum, error) {
-			return types.BytesDatum(unbase64(a[0].B)), nil
+			b, err := unbase64(a[0].B)
+			return types.BytesDatum(b), err
 		}),
 		digest("md5", func(b []byte) string { s := md5.Sum(b); return hex.EncodeToString(s[:]) }),
 		digest("sha sha1", func(b []byte) string { s := sha1.Sum(b); return hex.EncodeToString(s[:]) }),
@@ -46,8 +47,8 @@ func encodingFunctions() []function {
 		scalar("encode", 2, tBinary, []Type{tString, tString}, func(_ *Env, a []types.Datum) (types.Datum, error) {
 			return encodeCharset(a[0].B, string(a[1].B))
 		}),
-		{"to_binary", 1, 2, func(c *compiler, k *call) *node { return c.toBinary(k, false) }},
-		{"try_to_binary", 1, 2, func(c *compiler, k *call) *node { return c.toBinary(k, true) }},
+		{"to_binary", 1, 2, (*compiler).toBinary},
+		{"try_to_binary", 1, 2, func(c *compiler, k *call) *node { return tryAll(c.toBinary(k)) }},
 		text1("url_encode", func(b []byte) []byte {
 			return []byte(strings.ReplaceAll(url.QueryEscape(string(b)), "%2A", "*"))
 		}),
@@ -83,15 +84,18 @@ func unhex(b []byte) ([]byte, error) {
 }
 
 // unbase64 skips what is no digit, as MIME decoders do.
-func unbase64(b []byte) []byte {
+func unbase64(b []byte) ([]byte, error) {
 	clean := bytes.Map(func(r rune) rune {
 		if r == '+' || r == '/' || r < 128 && (isLetter(byte(r)) || r >= '0' && r <= '9') {
 			return r
 		}
 		return -1
 	}, b)
+	if len(clean)%4 == 1 {
+		return nil, fault("IllegalArgumentException", "%q ends in the middle of a byte", b)
+	}
 	out, _ := base64.RawStdEncoding.AppendDecode([]byte{}, clean)
-	return out
+	return out, nil
 }
 
 func sha2(_ *Env, a []types.Datum) (types.Datum, error) {
@@ -239,7 +243,7 @@ func (c *compiler) binaryToText(k *call) *node {
 }
 
 // toBinary reads hex (the default), base64 or UTF-8.
-func (c *compiler) toBinary(k *call, try bool) *node {
+func (c *compiler) toBinary(k *call) *node {
 	if len(k.args) == 1 {
 		k.args = append(k.args, newConst(k.pos, tString, textDatum("hex")))
 	}
@@ -256,10 +260,7 @@ func (c *compiler) toBinary(k *call, try bool) *node {
 		default:
 			return types.Null, fault("INVALID_PARAMETER_VALUE.BINARY_FORMAT", "there is no format %q; there are hex, base64 and utf-8", a[1].B)
 		}
-		switch {
-		case err != nil && try:
-			return types.Null, nil
-		case err != nil:
+		if err != nil {
 			return types.Null, fault("CONVERSION_INVALID_INPUT", "%q does not read as %s; try_to_binary gives NULL instead", a[0].B, a[1].B)
 		}
 		return types.BytesDatum(b), nil

@@ -193,7 +193,11 @@ func (c *compiler) pmod(k *call) *node {
 			v.Add(v, m)
 			return decimalDatum(t, v.Rem(v, m)), nil
 		case a[0].I < 0:
-			return types.IntDatum((a[0].I + a[1].I) % a[1].I), nil
+			v := a[0].I + a[1].I
+			if t.Kind == Int {
+				v = int64(int32(v)) // Spark's sum wraps around
+			}
+			return types.IntDatum(v % a[1].I), nil
 		}
 		return a[0], nil
 	})

@@ -142,7 +142,10 @@ func (c *compiler) floor(k *call, mode rounding) *node {
 	}
 	from := x.typ
 	t := tLong
-	if from.Kind == Decimal {
+	switch {
+	case from.Kind == Decimal && from.Scale == 0:
+		t = from
+	case from.Kind == Decimal:
 		t = decimalOf(min(types.MaxPrecision, from.Precision-from.Scale+1), 0)
 	}
 	return strict(t, k.pos, []*node{x}, func(_ *Env, a []types.Datum) (types.Datum, error) {

@@ -3,7 +3,6 @@ package expr
 import (
 	"math"
 	"math/big"
-	"strings"
 	"time"
 
 	"applier/merger/sqlparse"
@@ -37,18 +36,26 @@ func stampFunctions() []function {
 			if err != nil {
 				return types.Null, err
 			}
-			return types.IntDatum(toLocal(a[0].I, zone)), nil
+			return moved(a[0].I, toLocal(a[0].I, zone))
 		}),
 		scalar("to_utc_timestamp", 2, tStamp, []Type{tStamp, tString}, func(_ *Env, a []types.Datum) (types.Datum, error) {
 			zone, err := zoneArg(a[1])
 			if err != nil {
 				return types.Null, err
 			}
-			return types.IntDatum(fromLocal(a[0].I, zone)), nil
+			return moved(a[0].I, fromLocal(a[0].I, zone))
 		}),
 		{"convert_timezone", 2, 3, (*compiler).convertTimezone},
 		{"window", 2, 2, (*compiler).window},
 	}
+}
+
+// moved is a timestamp moved by a zone's offset, unless that left the range.
+func moved(from, to int64) (types.Datum, error) {
+	if from > 0 != (to > 0) && max(from, -from) > microDay {
+		return types.Null, fault(classJavaMath, "the timestamp is out of range")
+	}
+	return types.IntDatum(to), nil
 }
 
 // clockArg casts an argument to a timestamp; TIMESTAMP_NTZ and TIME stay.
@@ -79,23 +86,26 @@ func clockPart(outer, unit int64) func(*compiler, *call) *node {
 // dateTrunc cuts a timestamp to a unit; an unknown unit gives NULL.
 func (c *compiler) dateTrunc(k *call) *node {
 	a := c.wantAll(k, tString, tStamp)
-	return strict(tStamp, k.pos, a, func(env *Env, v []types.Datum) (types.Datum, error) {
-		unit := strings.ToUpper(string(v[0].B))
-		local := toLocal(v[1].I, env.zone())
-		days := types.FloorDiv(local, microDay)
-		switch unit {
-		case "DAY", "DD":
-			return types.IntDatum(fromLocal(days*microDay, env.zone())), nil
-		case "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND":
-			size := unitMicros[unit]
-			return types.IntDatum(fromLocal(types.FloorDiv(local, size)*size, env.zone())), nil
-		}
-		d, ok := truncDate(days, unit)
-		if !ok {
-			return types.Null, nil
-		}
-		return types.IntDatum(fromLocal(d*microDay, env.zone())), nil
+	return strictUnit(tStamp, k.pos, a[0], a[1], func(unit string) bool {
+		_, ok := truncStamp(0, unit)
+		return ok
+	}, func(env *Env, unit string, d types.Datum) types.Datum {
+		local, _ := truncStamp(toLocal(d.I, env.zone()), unit)
+		return types.IntDatum(fromLocal(local, env.zone()))
 	})
+}
+
+// truncStamp cuts a wall clock to a unit.
+func truncStamp(local int64, unit string) (int64, bool) {
+	switch unit {
+	case "DAY", "DD":
+		return types.FloorDiv(local, microDay) * microDay, true
+	case "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND":
+		size := unitMicros[unit]
+		return types.FloorDiv(local, size) * size, true
+	}
+	days, ok := truncDate(types.FloorDiv(local, microDay), unit)
+	return days * microDay, ok
 }
 
 // patternCache parses patterns and keeps the last.
@@ -247,7 +257,7 @@ func fromUnit(name string, unit int64) function {
 		return strict(tStamp, k.pos, c.wantAll(k, tLong), func(_ *Env, a []types.Datum) (types.Datum, error) {
 			v, ok := mulInt64(a[0].I, unit)
 			if !ok {
-				return types.Null, fault(classOverflow, "%d is out of the range of timestamps", a[0].I)
+				return types.Null, fault(classJavaMath, "%d is out of the range of timestamps", a[0].I)
 			}
 			return types.IntDatum(v), nil
 		})
@@ -273,7 +283,7 @@ func (c *compiler) stampSeconds(k *call) *node {
 		}
 		r := new(big.Rat).Mul(ratOf(t, a[0]), new(big.Rat).SetInt64(microSecond))
 		if !r.IsInt() || !r.Num().IsInt64() {
-			return types.Null, fault("ArithmeticException", "the seconds are out of the range or precision of timestamps")
+			return types.Null, fault(classJavaMath, "the seconds are out of the range or precision of timestamps")
 		}
 		return types.IntDatum(r.Num().Int64()), nil
 	})
@@ -350,7 +360,11 @@ func (c *compiler) timeUnit(e *sqlparse.TimeUnitCall) *node {
 				return types.Null, fault("DATETIME_OVERFLOW", "the timestamp is out of range")
 			}
 		}
-		return types.IntDatum(addInterval(v[1].I, months*v[0].I, days*v[0].I, size*v[0].I, zone)), nil
+		moved, ok := addInterval(v[1].I, months*v[0].I, days*v[0].I, size*v[0].I, zone)
+		if !ok {
+			return types.Null, fault("DATETIME_OVERFLOW", "the timestamp is out of range")
+		}
+		return types.IntDatum(moved), nil
 	})
 }
 

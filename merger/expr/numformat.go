@@ -66,7 +66,7 @@ func (f numberFormat) write(v *big.Int, scale int) string {
 		v = rescale(v, scale, len(f.frac))
 	}
 	whole, frac, _ := strings.Cut(strings.TrimPrefix(decimalText(v, len(f.frac)), "-"), ".")
-	if whole == "0" && !strings.HasSuffix(f.whole, "0") {
+	if whole == "0" && !strings.HasSuffix(f.whole, "0") && (f.frac == "" || f.digits() == 0) {
 		whole = ""
 	}
 	overflow = overflow || len(whole) > f.digits()
@@ -77,7 +77,7 @@ func (f numberFormat) write(v *big.Int, scale int) string {
 		if ch == ',' {
 			switch {
 			case overflow:
-				b.WriteByte('#')
+				b.WriteByte(' ')
 			case at > 0 || zeros:
 				b.WriteByte(',')
 			default:
@@ -166,7 +166,7 @@ func (f numberFormat) read(text string) (*big.Int, error) {
 		}
 	}
 	whole, frac, _ := strings.Cut(s, ".")
-	if !f.matches(whole) || len(frac) > len(f.frac) || strings.Trim(frac, "0123456789") != "" {
+	if !f.matches(whole) || whole+frac == "" || len(frac) > len(f.frac) || strings.Trim(frac, "0123456789") != "" {
 		return nil, bad
 	}
 	v, ok := new(big.Int).SetString("0"+strings.ReplaceAll(whole, ",", "")+frac+strings.Repeat("0", len(f.frac)-len(frac)), 10)

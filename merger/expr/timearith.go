@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"math"
 	"math/big"
 	"time"
 
@@ -79,7 +80,7 @@ func (c *compiler) addTime(pos sqlparse.Pos, l, r *node, sign int64) *node {
 		})
 	case lt.Kind == Date && rt.Kind == YearMonth:
 		return strict(tDate, pos, []*node{l, r}, func(_ *Env, a []types.Datum) (types.Datum, error) {
-			return types.IntDatum(addMonths(a[0].I, sign*a[1].I)), nil
+			return addMonthsChecked(a[0].I, sign*a[1].I)
 		})
 	case lt.Kind == Date && rt.Kind == DayTime:
 		return c.addTime(pos, c.castTo(l, tStamp), r, sign)
@@ -116,16 +117,20 @@ func (c *compiler) addToStamp(pos sqlparse.Pos, l, r *node, sign int64) *node {
 			zone = time.UTC
 		}
 		var v int64
+		var ok bool
 		switch kind {
 		case YearMonth:
-			v = addInterval(a[0].I, sign*a[1].I, 0, 0, zone)
+			v, ok = addInterval(a[0].I, sign*a[1].I, 0, 0, zone)
 		case DayTime:
-			v = addInterval(a[0].I, 0, sign*(a[1].I/microDay), sign*(a[1].I%microDay), zone)
+			v, ok = addInterval(a[0].I, 0, sign*(a[1].I/microDay), sign*(a[1].I%microDay), zone)
 		default:
 			i := a[1].L
-			v = addInterval(a[0].I, sign*i[0].I, sign*i[1].I, sign*i[2].I, zone)
+			v, ok = addInterval(a[0].I, sign*i[0].I, sign*i[1].I, sign*i[2].I, zone)
 		}
-		if t.Kind == Date {
+		switch {
+		case !ok:
+			return types.Null, fault(classJavaMath, "the timestamp is out of range")
+		case t.Kind == Date:
 			return types.IntDatum(types.FloorDiv(v, microDay)), nil
 		}
 		return types.IntDatum(v), nil
@@ -159,6 +164,15 @@ func addMonths(date, months int64) int64 {
 	return types.DaysFromCivil(y, m, min(d, daysIn(y, m)))
 }
 
+// addMonthsChecked is addMonths within the range of dates.
+func addMonthsChecked(date, months int64) (types.Datum, error) {
+	d := addMonths(date, months)
+	if int64(int32(d)) != d {
+		return types.Null, fault(classOverflow, "the date is out of range")
+	}
+	return types.IntDatum(d), nil
+}
+
 // daysIn returns the number of days of a month.
 func daysIn(y int64, m int) int {
 	next, ny := m+1, y
@@ -169,15 +183,19 @@ func daysIn(y int64, m int) int {
 }
 
 // addInterval moves an instant by months and days of a zone's calendar and by
-// microseconds.
-func addInterval(stamp, months, days, micros int64, zone *time.Location) int64 {
+// microseconds; ok is false if the result is no timestamp.
+func addInterval(stamp, months, days, micros int64, zone *time.Location) (v int64, ok bool) {
 	if months != 0 || days != 0 {
 		local := toLocal(stamp, zone)
 		day := types.FloorDiv(local, microDay)
 		clock := local - day*microDay
-		stamp = fromLocal((addMonths(day, months)+days)*microDay+clock, zone)
+		day, fits := mulInt64(addMonths(day, months)+days, microDay)
+		if !fits || day > math.MaxInt64-2*microDay { // the clock and the zone have room
+			return 0, false
+		}
+		stamp = fromLocal(day+clock, zone)
 	}
-	return stamp + micros
+	return addInt64(stamp, micros)
 }
 
 // stampDiff compiles the interval between two timestamps.

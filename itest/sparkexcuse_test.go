@@ -1,0 +1,83 @@
+//go:build itest
+
+package itest
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"applier/itest/harness"
+)
+
+// excuse says why two different answers are right, "" if they are not.
+func (s *sparkRun) excuse(statement string, ours, theirs harness.SQLAnswer) string {
+	if why := excuse(statement, ours, theirs); why != "" {
+		return why
+	}
+	if theirs.Error != nil && theirs.Error.Fragment != "" { // we may fail too, over a row that comes first
+		a, b := s.both("SELECT " + theirs.Error.Fragment + " AS v")
+		if classOf(a[0]) == theirs.Error.Class && classOf(b[0]) == theirs.Error.Class {
+			return "a constant that cannot be computed: Spark fails even if no row needs it"
+		}
+	}
+	return ""
+}
+
+// excuse says why two different answers to a statement or an expression are right, "" if
+// they are not. Each is listed in docs/sql.md or docs/expressions.md, or is a bug of Spark.
+func excuse(statement string, ours, theirs harness.SQLAnswer) string {
+	our, their := classOf(ours), classOf(theirs)
+	merge := strings.HasPrefix(statement, "MERGE")
+	switch {
+	case their == "INTERNAL_ERROR":
+		return "Spark fails and says that this is a bug of it"
+	case our == "" && theirs.Error != nil && strings.Contains(theirs.Error.Message, "non-nullable"):
+		return "Spark computes NULL for what it calls NOT NULL, and cannot hand it over"
+	case strings.HasPrefix(our, "COLLECTION_SIZE_LIMIT_EXCEEDED.") && strings.HasPrefix(their, "COLLECTION_SIZE_LIMIT_EXCEEDED."):
+		return "too large an array: our limit is lower, and has a class of its own"
+	case our == "ARITHMETIC_OVERFLOW" && their == "" && strings.HasPrefix(ours.Error.Message, "the date is out of range"):
+		return "date_add: Spark wraps around"
+	case strings.HasPrefix(our, "DATATYPE_MISMATCH.") && strings.HasPrefix(their, "INCOMPATIBLE_DATA_FOR_TABLE."):
+		return "a type that no assignment takes: Paimon's cast and Iceberg's rule name it differently"
+	case merge && our == "MERGE_CARDINALITY_VIOLATION" && their == "" && onlyDeletes(statement):
+		return "ambiguity: Spark allows it where all that MATCHED does is DELETE"
+	}
+	return ""
+}
+
+// excuseRows does the same for what a table holds after a statement.
+func excuseRows(statement string, ours, theirs harness.SQLAnswer) string {
+	if strings.HasPrefix(statement, "MERGE") && !strings.Contains(statement, "WHEN MATCHED") && repeats(ours.Rows, theirs.Rows) {
+		return "MERGE without MATCHED: Spark writes a row once a match"
+	}
+	return ""
+}
+
+func classOf(a harness.SQLAnswer) string {
+	if a.Error == nil {
+		return ""
+	}
+	return a.Error.Class
+}
+
+// onlyDeletes tells whether the one MATCHED clause of a MERGE is a DELETE without condition.
+func onlyDeletes(merge string) bool {
+	return strings.Count(merge, "WHEN MATCHED") == 1 && strings.Contains(merge, "WHEN MATCHED THEN DELETE")
+}
+
+// repeats tells whether the longer list holds nothing but the rows of the shorter,
+// some of them more than once.
+func repeats(short, long []json.RawMessage) bool {
+	count := map[string]int{}
+	for _, r := range short {
+		count[string(r)]--
+	}
+	for _, r := range long {
+		if _, ok := count[string(r)]; !ok {
+			return false
+		}
+		count[string(r)]++
+	}
+	return !slices.ContainsFunc(short, func(r json.RawMessage) bool { return count[string(r)] < 0 })
+}
