@@ -225,7 +225,7 @@ main() {
   need flock util-linux
   mkdir -p "$cache"
   case "${*:-default}" in
-  default) set -- tools kafka connect paimon flink pypaimon paimon-rust versitygw prometheus compose spark ;;
+  default) set -- tools kafka connect paimon flink pypaimon paimon-rust versitygw prometheus compose ;;
   all) set -- tools kafka connect paimon flink pypaimon paimon-rust versitygw prometheus compose postgres spark ;;
   esac
   # pip beside Maven: one waits mostly for the network, the other for the disk.

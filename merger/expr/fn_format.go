@@ -153,8 +153,12 @@ func (d directive) format(t Type, v types.Datum) (string, error) {
 	case 'b':
 		return d.pad(d.caps(strconv.FormatBool(!v.Null && (t.Kind != Boolean || v.I != 0)))), nil
 	}
-	if v.Null {
-		return d.pad(d.caps("null")), nil
+	if v.Null { // a text like others: Java cuts it to the precision
+		s := "null"
+		if d.prec >= 0 {
+			s = s[:min(d.prec, len(s))]
+		}
+		return d.pad(d.caps(s)), nil
 	}
 	switch d.conv {
 	case 'd':

@@ -213,10 +213,15 @@ func (c *compiler) stampDiff(pos sqlparse.Pos, l, r *node) *node {
 		return c.mismatch(l.pos, "-", 0, t.sql(), b.typ)
 	}
 	return strict(tDayTime, pos, []*node{a, b}, func(env *Env, v []types.Datum) (types.Datum, error) {
+		from, to := v[1].I, v[0].I
 		if t.Kind == Timestamp {
-			return types.IntDatum(toLocal(v[0].I, env.zone()) - toLocal(v[1].I, env.zone())), nil
+			from, to = toLocal(from, env.zone()), toLocal(to, env.zone())
 		}
-		return types.IntDatum(v[0].I - v[1].I), nil
+		diff := to - from
+		if (to^from)&(to^diff) < 0 { // their signs differ, and that of the difference is wrong
+			return types.Null, fault(classOverflow, "the interval between the timestamps is too large")
+		}
+		return types.IntDatum(diff), nil
 	})
 }
 
