@@ -30,8 +30,13 @@ func TestMemoryGroup_KillsWhatUsesTooMuch(t *testing.T) {
 			peak, err := g.Peak()
 			require.NoError(t, err)
 			require.Greater(t, peak, int64(8<<20))
-			// The kernel counts a charge before it refuses it: one page above was seen.
-			require.LessOrEqual(t, peak, int64(64<<20+64<<10))
+			if c.kills == 0 {
+				require.LessOrEqual(t, peak, int64(64<<20))
+				return
+			}
+			// It came up to the limit; what the kernel kills may still charge some pages
+			// beyond it, so that it can end (one was seen).
+			require.InDelta(t, 64<<20, peak, 64<<10)
 		})
 	}
 }
