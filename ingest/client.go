@@ -95,6 +95,14 @@ func NewClient(o ClientOptions, extra ...kgo.Opt) (*kgo.Client, error) {
 	return cl, nil
 }
 
+// newReader returns a client that reads once, without a group. It has no fetch
+// session: one bears fruit over many fetches, and Close races with a fetch that the
+// client's own metadata update has just begun (in franz-go 1.22.3: Close looks at the
+// session while that fetch, of which it knows nothing, writes to it).
+func newReader(o ClientOptions, extra ...kgo.Opt) (*kgo.Client, error) {
+	return NewClient(o, append(extra, kgo.DisableFetchSessions())...)
+}
+
 // logger hands the client's messages to slog one level lower: what matters to an
 // operator is logged by this package itself.
 type logger struct{ log *slog.Logger }

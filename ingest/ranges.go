@@ -49,7 +49,7 @@ func NewRangeReader(o ClientOptions, from map[change.Partition]int64) (*RangeRea
 		r.parts[p] = &rangeQueueState{}
 	}
 	var err error
-	r.cl, err = NewClient(o, kgo.ConsumePartitions(offsets), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
+	r.cl, err = newReader(o, kgo.ConsumePartitions(offsets), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(), kgo.FetchMaxBytes(8<<20),
 		kgo.FetchMaxPartitionBytes(2<<20), kgo.FetchMaxWait(250*time.Millisecond))
 	return r, err

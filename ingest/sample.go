@@ -14,7 +14,7 @@ import (
 // them to fn until fn says stop, max records were seen, or no record came for
 // as long as quiet.
 func Sample(ctx context.Context, o ClientOptions, topic string, max int, quiet time.Duration, fn func(*decode.Record) (stop bool)) (seen int, err error) {
-	cl, err := NewClient(o, kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(kgo.ReadCommitted()))
+	cl, err := newReader(o, kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(kgo.ReadCommitted()))
 	if err != nil {
 		return 0, err
 	}

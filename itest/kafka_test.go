@@ -34,7 +34,7 @@ func records(topic string, partition int32, from, to int) []*kgo.Record {
 // consume reads n records of a partition from an offset on.
 func consume(t *testing.T, c *harness.Cluster, topic string, from kgo.Offset, n int) []*kgo.Record {
 	t.Helper()
-	cl := c.Client(t, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {0: from}}))
+	cl := c.Client(t, kgo.DisableFetchSessions(), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {0: from}}))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var out []*kgo.Record

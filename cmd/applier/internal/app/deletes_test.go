@@ -62,7 +62,7 @@ func (w *world) rows() []string {
 
 // consume reads the first n records of a topic.
 func (w *world) consume(topic string, n int) (out []*kgo.Record) {
-	cl, err := kgo.NewClient(kgo.SeedBrokers(w.broker.ListenAddrs()...), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	cl, err := kgo.NewClient(kgo.SeedBrokers(w.broker.ListenAddrs()...), kgo.ConsumeTopics(topic), kgo.DisableFetchSessions(), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	require.NoError(w.t, err)
 	defer cl.Close()
 	for len(out) < n {
