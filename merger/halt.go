@@ -169,7 +169,7 @@ var codeList = []CodeInfo{
 	},
 	{
 		CodeTruncate, "The source table was truncated, and `on_truncate` does not say that the target is emptied, or cannot be followed where several partitions are read without `order_by`.",
-		"Everything before it is committed. To follow it, empty the target (`applier sql -e \"TRUNCATE TABLE DB.TABLE\"`) and then `applier resume PIPELINE`; to keep the rows, `applier resume PIPELINE` alone. Where several partitions are read, rows that came after it may be in the table already: load it anew instead. `on_truncate` and a restart decide for later ones.", false, false,
+		"Everything before it is committed. To follow it, empty the target (TRUNCATE TABLE, with `applier sql`) and then `applier resume PIPELINE`; to keep the rows, `applier resume PIPELINE` alone. Where several partitions are read, rows that came after it may be in the table already: load it anew instead. `on_truncate` and a restart decide for later ones.", false, false,
 	},
 	{CodeFull, "No space is left where the table, or `state_dir`, lives.", "Free space; the pipeline goes on by itself.", true, false},
 	{CodeIO, "Reading or writing the table fails.", "Look at the error, the disk and the kernel log; the pipeline keeps trying.", true, false},
