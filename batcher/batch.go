@@ -72,6 +72,10 @@ const (
 	LateDeadLetter             // sent to the dead letters
 )
 
+// Truncates reports whether a truncation of the source's table can be applied: the
+// preset's deletes remove rows.
+func (a Apply) Truncates() bool { return a == Mirror }
+
 // Order is how changes of a key are compared. The zero Order is that of arrival.
 type Order struct {
 	By   []int // columns of the table, the most significant first
@@ -120,11 +124,12 @@ const (
 	FlushRevoke   FlushReason = "revoke"
 	FlushDrain    FlushReason = "drain"
 	FlushManual   FlushReason = "manual"
+	FlushTruncate FlushReason = "truncate" // the source's table was emptied: the next batch begins with that
 )
 
 // FlushReasons lists all reasons.
 func FlushReasons() []FlushReason {
-	return []FlushReason{FlushRows, FlushBytes, FlushInterval, FlushIdle, FlushMemory, FlushRevoke, FlushDrain, FlushManual}
+	return []FlushReason{FlushRows, FlushBytes, FlushInterval, FlushIdle, FlushMemory, FlushRevoke, FlushDrain, FlushManual, FlushTruncate}
 }
 
 // Counts say what became of a batch's records before the table was asked.
@@ -146,6 +151,8 @@ type Counts struct {
 // receiver owns it until it gives it back with Batcher.Recycle.
 type Batch struct {
 	Changes *change.Batch
+	// Truncation, if not nil, comes before all changes: the source's table was emptied.
+	Truncation *change.Truncation
 	// Keys are the merge keys of all changes; nil for Append.
 	Keys *types.Keys
 	// Winners are the changes that decide, in arrival order, one for each key that
@@ -205,8 +212,22 @@ func (b *Batch) MemBytes() int64 {
 	return n
 }
 
+// events finds the oldest and the newest change time.
+func (b *Batch) events() {
+	if b.Truncation != nil {
+		b.MinEvent, b.MaxEvent = b.Truncation.Time, b.Truncation.Time
+	}
+	for _, t := range b.Changes.Time {
+		if b.MinEvent == 0 || t < b.MinEvent {
+			b.MinEvent = t
+		}
+		b.MaxEvent = max(b.MaxEvent, t)
+	}
+}
+
 func (b *Batch) reset() {
 	b.Changes.Reset()
+	b.Truncation = nil
 	if b.Keys != nil {
 		b.Keys.Reset()
 	}

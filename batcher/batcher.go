@@ -150,6 +150,17 @@ func (b *Batcher) Advance(part int32, next int64, epoch int32, now time.Time) {
 	}
 }
 
+// Truncate lets the open batch begin with the emptying of the source's table: the
+// changes that follow come after it. It returns false if something is in the batch
+// already, which is to be sealed first.
+func (b *Batcher) Truncate(t *change.Truncation) bool {
+	if b.open.Changes.Len() > 0 || b.open.Truncation != nil {
+		return false
+	}
+	b.open.Truncation = t
+	return true
+}
+
 // Position returns where a partition stands in the open batch.
 func (b *Batcher) Position(part int32) (change.Position, bool) {
 	p, ok := b.next[b.partitions[part]]
@@ -188,7 +199,7 @@ func (b *Batcher) deadline() (time.Time, FlushReason) {
 	}
 	at := b.since.Add(b.o.Limits.Interval)
 	// An idle flush is for rows that wait; mere positions can wait for the interval.
-	if b.o.Limits.IdleFlush > 0 && b.open.Changes.Len() > 0 {
+	if b.o.Limits.IdleFlush > 0 && (b.open.Changes.Len() > 0 || b.open.Truncation != nil) {
 		if idle := b.last.Add(b.o.Limits.IdleFlush); idle.Before(at) {
 			return idle, FlushIdle
 		}
@@ -213,12 +224,7 @@ func (b *Batcher) Seal(reason FlushReason) *Batch {
 	} else {
 		b.collapse(batch)
 	}
-	for _, t := range batch.Changes.Time {
-		if batch.MinEvent == 0 || t < batch.MinEvent {
-			batch.MinEvent = t
-		}
-		batch.MaxEvent = max(batch.MaxEvent, t)
-	}
+	batch.events()
 	b.start, b.next = b.next, b.next.Clone()
 	b.moved = false
 	b.open = b.fresh()

@@ -61,6 +61,12 @@ func (c *checker) finish() {
 				p.Apply = ""
 			}
 		}
+		if p.OnTruncate == "" {
+			p.OnTruncate = OnTruncatePause
+			if p.Apply == ApplyUpsert || p.Apply == ApplyInsertOnly {
+				p.OnTruncate = OnTruncateIgnore
+			}
+		}
 		if !p.DeadLetters() {
 			p.DeadLetter = DeadLetter{} // inherited, but not used
 		}

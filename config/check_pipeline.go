@@ -15,6 +15,7 @@ func (c *checker) checkPipeline(p *Pipeline) {
 	c.checkMerge(p, path)
 	c.checkKey(p, path)
 	c.checkOrder(p, path)
+	c.checkTruncate(p, path)
 	c.checkColumns(p, path+".columns.add")
 	c.checkErrors(p)
 	c.checkBatch(p)
@@ -115,6 +116,29 @@ func (c *checker) checkOrder(p *Pipeline, path string) {
 	if _, ok := c.written("state_dir"); !ok && p.OrderBy.RememberDeletes > 0 {
 		if _, systemd := c.env("STATE_DIRECTORY"); !systemd {
 			c.warn(at+".remember_deletes", "deletes are remembered in a cache folder, "+c.cfg.StateDir+", because state_dir is not set", "set state_dir to a folder that is kept")
+		}
+	}
+}
+
+// checkTruncate: the rows can go only where deletes remove rows, where they are all of
+// the table that was emptied, and where it is known which of them are older.
+func (c *checker) checkTruncate(p *Pipeline, path string) {
+	at := path + ".on_truncate"
+	if p.OnTruncate != OnTruncateApply || !c.intact(at, path+".apply", path+".merge") {
+		return
+	}
+	switch {
+	case p.Merge != nil:
+		c.add("apply contradicts merge: clauses say what a change does to rows of its key, and a truncate has none", "use on_truncate: pause or ignore", at)
+	case p.Apply != ApplyMirror:
+		c.add("apply contradicts apply: "+string(p.Apply)+", under which no row is removed", "use on_truncate: pause or ignore", at)
+	}
+	if len(p.Source.Topics) > 1 {
+		c.add("apply contradicts several topics: each is of a table of its own, and rows of all would go", "use on_truncate: pause, or a pipeline and a target for each topic", at)
+	}
+	for _, col := range p.OrderBy.By {
+		if _, ok := p.Columns.Add[col]; !ok {
+			c.add("apply needs the place of the record in the order, which has no row to take "+col+" from", "fill it from metadata: columns: {add: {"+col+": source.lsn}}, or use on_truncate: pause", at)
 		}
 	}
 }

@@ -53,7 +53,7 @@ func TestLoad_MinimalFileHasTheDocumentedDefaults(t *testing.T) {
 		},
 		Target: config.Target{Table: "sales.orders"},
 		Key:    []string{"order_id"},
-		Apply:  config.ApplyMirror,
+		Apply:  config.ApplyMirror, OnTruncate: config.OnTruncatePause,
 		Schema: config.TableSchema{Evolve: config.EvolveStrict},
 		Policy: config.Policy{
 			Batch:   config.Batch{Interval: 10 * time.Second, Rows: 50_000, Bytes: 64 << 20, IdleFlush: 2 * time.Second},

@@ -277,6 +277,12 @@ type Pipeline struct {
 	// counted. Under apply: mirror it needs remember_deletes, because a removed row
 	// leaves nothing to compare with.
 	OrderBy OrderBy `koanf:"order_by"`
+	// What to do when a record says that the source's table was emptied (Debezium's op
+	// t, which the connector sends with skipped.operations: none). apply: at its place
+	// in the order the rows of the target go; needs apply: mirror, one topic, and
+	// either one partition or order_by. ignore: rows stay, the record is counted.
+	// pause: the pipeline stops before it with D-TRUNCATE.
+	OnTruncate OnTruncate `koanf:"on_truncate" shown:"pause; ignore under apply: upsert and insert_only, which ignore deletes" enum:"apply,ignore,pause"`
 	// How the table's columns follow the schema that its records carry.
 	Schema TableSchema `koanf:"schema"`
 	// How columns of the target are filled besides the columns of the change.
@@ -391,6 +397,16 @@ type Merge struct {
 	// Write no new version of a row that equals the one that is there.
 	SkipUnchanged bool `koanf:"skip_unchanged" default:"false"`
 }
+
+// OnTruncate is what happens when the source's table was emptied.
+type OnTruncate string
+
+// The decisions.
+const (
+	OnTruncateApply  OnTruncate = "apply"
+	OnTruncateIgnore OnTruncate = "ignore"
+	OnTruncatePause  OnTruncate = "pause"
+)
 
 // OrderBy is what makes a change newer than another.
 type OrderBy struct {

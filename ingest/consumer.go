@@ -35,6 +35,9 @@ type Collector interface {
 	Changes() *change.Batch
 	// Record passes a record's position after it was decoded, skipped or sent away.
 	Record(part int32, offset int64, epoch int32, key, value []byte, now time.Time)
+	// Truncate lets the open batch begin with a truncation; false if something is in
+	// it already, which is to be flushed first.
+	Truncate(t *change.Truncation) bool
 	// Advance passes a position that carries no record.
 	Advance(part int32, next int64, epoch int32, now time.Time)
 	// Position returns where a partition stands.
@@ -101,6 +104,10 @@ type Options struct {
 	Group    string
 	Topics   []string
 	OnError  Policy
+	// OnTruncate says what a record does that says that the source's table was emptied.
+	OnTruncate TruncatePolicy
+	// Ordered: order_by says what is newer, also between partitions.
+	Ordered bool
 	// Letters is needed for OnErrorDeadLetter.
 	Letters *DeadLetters
 	// Start is where a first start begins.
@@ -143,6 +150,8 @@ type Consumer struct {
 
 	generation atomic.Uint64
 	refused    map[change.Partition]refusal // guarded by mu; records that the table refused
+	truncated  *place                       // guarded by mu; the truncation that reading stopped at
+	stepOver   *place                       // guarded by mu; the one that an operator lets pass
 
 	// The rest belongs to the goroutine of Run.
 	compared   bool // the group's offsets were found to differ, and it was said
@@ -374,6 +383,9 @@ func (c *Consumer) relearn() bool {
 	c.mu.Lock()
 	outdated := c.outdated
 	c.outdated = false
+	if outdated {
+		c.stepOver = nil // the same offset is of another record
+	}
 	c.mu.Unlock()
 	if outdated {
 		c.cl.PurgeTopicsFromConsuming(slices.Clone(c.o.Topics)...) // it sorts what it is given
@@ -436,7 +448,7 @@ func (c *Consumer) seek(pos change.Positions, added []change.Partition, starts, 
 	c.hold(pos, added, starts, ends)
 	c.col.Reset(pos, c.partitions, generation)
 	c.mu.Lock()
-	c.diverted = false
+	c.diverted, c.truncated = false, nil
 	c.mu.Unlock()
 	c.cl.SetOffsets(offsets)
 	c.active = true

@@ -105,11 +105,16 @@ func (c *Consumer) record(ctx context.Context, part int32, r *kgo.Record) bool {
 		return c.refuse(ctx, row)
 	}
 	res, err := c.decode()
-	if err != nil {
+	switch {
+	case err != nil:
 		if !c.refuse(ctx, err) {
 			return false
 		}
-	} else {
+	case res.Truncation != nil:
+		if !c.truncate(ctx, res) {
+			return false
+		}
+	default:
 		c.count(res)
 	}
 	c.col.Record(part, r.Offset, r.LeaderEpoch, r.Key, r.Value, c.now)

@@ -80,8 +80,8 @@ func nexts(pos change.Positions) []int64 {
 	return n
 }
 
-// wordDecoder makes a row of each value; "bad..." cannot be decoded and "skip"
-// is skipped.
+// wordDecoder makes a row of each value; "bad..." cannot be decoded, "skip" is
+// skipped, and "truncate" is a truncation.
 type wordDecoder struct{}
 
 func (wordDecoder) Restart()                 {}
@@ -95,6 +95,8 @@ func (wordDecoder) Decode(r *decode.Record, out *change.Batch) (decode.Result, e
 		return decode.Result{}, fmt.Errorf("no row error")
 	case v == "skip":
 		return decode.Result{Skip: decode.SkipHeartbeat, Note: "a heartbeat"}, nil
+	case v == "truncate":
+		return decode.Result{Skip: decode.SkipTruncate, Truncation: &change.Truncation{Part: r.Part, Offset: r.Offset}}, nil
 	case v == "nothing":
 		return decode.Result{}, nil
 	}
@@ -110,6 +112,7 @@ type sealed struct {
 	reason      string
 	generation  uint64
 	counts      map[Uncounted]int
+	truncated   int64 // the offset of the truncation that it begins with, -1 for none
 }
 
 // sink is the Collector of these tests. It closes a batch after rows records and
@@ -126,6 +129,7 @@ type sink struct {
 	generation uint64
 	records    []string
 	counts     map[Uncounted]int
+	truncation *change.Truncation
 
 	mu   sync.Mutex
 	full chan struct{} // not nil: the budget is exceeded until it is closed
@@ -145,7 +149,15 @@ func (s *sink) Reset(start change.Positions, partitions []change.Partition, gene
 
 func (s *sink) clear() {
 	s.changes.Reset()
-	s.records, s.moved, s.counts = nil, false, map[Uncounted]int{}
+	s.records, s.moved, s.counts, s.truncation = nil, false, map[Uncounted]int{}, nil
+}
+
+func (s *sink) Truncate(t *change.Truncation) bool {
+	if s.changes.Len() > 0 || s.truncation != nil {
+		return false
+	}
+	s.truncation = t
+	return true
 }
 
 func (s *sink) Changes() *change.Batch { return s.changes }
@@ -174,7 +186,10 @@ func (s *sink) Deadline() time.Time { return time.Time{} }
 func (s *sink) Empty() bool { return !s.moved }
 
 func (s *sink) Flush(ctx context.Context, reason string) error {
-	b := sealed{s.records, s.start, s.pos.Clone(), reason, s.generation, s.counts}
+	b := sealed{s.records, s.start, s.pos.Clone(), reason, s.generation, s.counts, -1}
+	if s.truncation != nil {
+		b.truncated = s.truncation.Offset
+	}
 	s.start = s.pos.Clone()
 	s.clear()
 	if s.handing != nil {

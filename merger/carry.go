@@ -56,7 +56,7 @@ func (pl *planner) loadCarried() error {
 	}
 	pl.old.Start, pl.old.Loc = pl.old.Start[:0], pl.old.Loc[:0]
 	if links {
-		if err := pl.index.Lookup(pl.batch.OldKeys, nil, &pl.old); err != nil {
+		if err := pl.find(pl.batch.OldKeys, nil, &pl.old); err != nil {
 			return err
 		}
 		locs = append(locs, pl.old.Loc...)

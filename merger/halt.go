@@ -39,6 +39,7 @@ const (
 	CodeOpenTxn     Code = "K-LSO"
 	CodeTombstones  Code = "K-TOMBSTONES"
 	CodeRow         Code = "D-ROW"
+	CodeTruncate    Code = "D-TRUNCATE"
 	CodeFull        Code = "D-FULL"
 	CodeIO          Code = "D-IO"
 	CodeReadOnly    Code = "D-READONLY"
@@ -165,6 +166,10 @@ var codeList = []CodeInfo{
 	{
 		CodeRow, "A record cannot be applied and `on_error` is pause.",
 		"Correct the table or the pipeline, or set `on_error: dead_letter`, and restart; or step over the record with `applier offsets skip PIPELINE`.", false, false,
+	},
+	{
+		CodeTruncate, "The source table was truncated, and `on_truncate` does not say that the target is emptied, or cannot be followed where several partitions are read without `order_by`.",
+		"Everything before it is committed. To follow it, empty the target (TRUNCATE TABLE, with `applier sql`) and then `applier resume PIPELINE`; to keep the rows, `applier resume PIPELINE` alone. Where several partitions are read, rows that came after it may be in the table already: load it anew instead. `on_truncate` and a restart decide for later ones.", false, false,
 	},
 	{CodeFull, "No space is left where the table, or `state_dir`, lives.", "Free space; the pipeline goes on by itself.", true, false},
 	{CodeIO, "Reading or writing the table fails.", "Look at the error, the disk and the kernel log; the pipeline keeps trying.", true, false},

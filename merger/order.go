@@ -18,7 +18,7 @@ import (
 // place is the place in the order up to which a key has come.
 type place struct {
 	rows []keyindex.Loc // of the table
-	tomb []byte         // of the remembered delete, nil for none
+	tomb []byte         // of the remembered delete, without rows else of the truncation, nil for none
 	last int            // the change that was applied last, -1 for none: then the table counts
 }
 
@@ -39,7 +39,11 @@ func (pl *planner) readPlaces() error {
 
 // placeOf returns where the key of change w stands in the table.
 func (pl *planner) placeOf(w uint32, rows []keyindex.Loc) place {
-	return place{rows: rows, tomb: pl.tombOf(w), last: -1}
+	tomb := pl.tombOf(w)
+	if tomb == nil && len(rows) == 0 {
+		tomb = pl.floor
+	}
+	return place{rows: rows, tomb: tomb, last: -1}
 }
 
 // tombOf returns the place of the remembered delete of a change's key, nil if
@@ -50,7 +54,7 @@ func (pl *planner) tombOf(w uint32) []byte {
 	}
 	pl.key = appendKey(pl.key[:0], pl.batch.Keys, int(w))
 	order, at, ok := pl.memory.Find(pl.key)
-	if !ok || at < pl.forget {
+	if !ok || at < pl.forget || pl.passed(order) {
 		return nil
 	}
 	return order

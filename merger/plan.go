@@ -2,6 +2,7 @@ package merger
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"applier/batcher"
@@ -25,6 +26,7 @@ type Counts struct {
 	Ignored   int64 // changes the preset ignores because the key exists (insert_only)
 	Dropped   int64 // rows given up under on_error: skip
 	Letters   int64 // rows sent to the dead letters
+	Truncates int64 // 1 if a truncation of the source's table emptied this one first
 	// LateLetters and TiedLetters are the records of Letters that were sent for
 	// their place in the order.
 	LateLetters, TiedLetters int64
@@ -37,6 +39,7 @@ type plan struct {
 	out     *types.Batch        // rows to write
 	origins []keyindex.Loc      // with row tracking: the row of the table that each of out is a new version of, 0 for none
 	deletes map[uint32][]uint32 // segment → positions, ascending, no doubles
+	gone    map[uint32]bool     // segments that a truncation takes as a whole; no deletes are in them
 	counts  Counts
 	holes   HoleCounts
 	letters []rowLetter      // in the order of the batch
@@ -80,6 +83,8 @@ type planner struct {
 	// before forget is none any more. now is when this plan is made.
 	memory      *tombstones.Set
 	now, forget int64
+	emptied     *emptied     // rows that the batch's truncation takes; nil without one
+	floor       []byte       // place of the last truncation, nil for none: the delete of every key that has no later one
 	dropped     types.Bitmap // changes without effect for their place in the order
 	key, place  []byte       // buffers
 	// carried are the rows of the table that holes may be filled from; carriedAt is
@@ -106,6 +111,7 @@ func (pl *planner) plan(b *batcher.Batch) (*plan, error) {
 	pl.plain, pl.folded, pl.stored, pl.carried = pl.plain[:0], pl.folded[:0], nil, nil
 	clear(pl.linked)
 	pl.dropped.Reset()
+	pl.truncate(pl.emptied)
 	if err := pl.decide(); err != nil {
 		return nil, err
 	}
@@ -142,7 +148,7 @@ func (pl *planner) lookup() error {
 	b := pl.batch
 	if pl.s.Apply == batcher.Append {
 		pl.matches.Start, pl.matches.Loc = pl.matches.Start[:0], pl.matches.Loc[:0]
-	} else if err := pl.index.Lookup(b.Keys, b.Winners, &pl.matches); err != nil {
+	} else if err := pl.find(b.Keys, b.Winners, &pl.matches); err != nil {
 		return err
 	}
 	if failpoint.Hit("keyindex/lookup") != nil { // an index that lies
@@ -150,6 +156,15 @@ func (pl *planner) lookup() error {
 			pl.matches.Loc[i] = keyindex.MakeLoc(l.Segment(), l.Pos()^1)
 		}
 	}
+	return nil
+}
+
+// find looks keys up in the table as the batch's truncation leaves it.
+func (pl *planner) find(keys *types.Keys, sel []uint32, m *keyindex.Matches) error {
+	if err := pl.index.Lookup(keys, sel, m); err != nil {
+		return err
+	}
+	pl.left(m)
 	return nil
 }
 
@@ -278,11 +293,7 @@ func (pl *planner) writePlain() {
 }
 
 // sortedSegments returns the segments with deletes in order.
-func (p *plan) sortedSegments() []uint32 {
-	segs := make([]uint32, 0, len(p.deletes))
-	for s := range p.deletes {
-		segs = append(segs, s)
-	}
-	slices.SortFunc(segs, cmp.Compare)
-	return segs
-}
+func (p *plan) sortedSegments() []uint32 { return slices.Sorted(maps.Keys(p.deletes)) }
+
+// goneSegments returns the segments that go as a whole in order.
+func (p *plan) goneSegments() []uint32 { return slices.Sorted(maps.Keys(p.gone)) }

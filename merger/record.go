@@ -61,6 +61,7 @@ type Record struct {
 	Deleted    int64                          `json:"del"`
 	Unchanged  int64                          `json:"noop"`
 	DeadLetter int64                          `json:"dlq"`
+	Truncated  bool                           `json:"trunc,omitempty"` // it begins with a truncation of the source's table, which on_truncate applies
 	Range      map[string]map[string][2]int64 `json:"range,omitempty"` // [first, next) a partition with progress
 
 	strange bool // it has no seal, but members that no version without seals wrote

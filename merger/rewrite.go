@@ -44,6 +44,9 @@ func (a *Applier) rewriteFiles(ctx context.Context, at *attempt, ch *paimon.Chan
 			ch.Add = append(ch.Add, *c.to)
 		}
 	}
+	for _, seg := range at.plan.goneSegments() {
+		ch.Delete = append(ch.Delete, a.view.bySeg[seg].entry)
+	}
 	return nil
 }
 

@@ -95,7 +95,7 @@ func (r *simResult) add(w *world) {
 var sometimes = []string{
 	"notice fenced", "notice moved_back", "notice moved_on", "notice unknown_won", "notice unknown_absent",
 	"notice lost_race", "notice still_moved", "notice lost_snapshot", "notice carried", "notice first_start", "notice reopened", "committed start", "committed carry", "committed set",
-	"committed skip", "planned again and committed", "index rebuilt", "late arrival took the name", "publish applied but reported as failed",
+	"committed skip", "planned again and committed", "emptied", "planned again and emptied", "index rebuilt", "late arrival took the name", "publish applied but reported as failed",
 	"peer insert", "peer delete", "peer merge", "peer compact", "peer conflict", "expired", "power cut", "torn peer commit", "clobber", "stale hint",
 	"peer insert before our publish", "peer merge before our publish", "peer compact before our publish", "peer compact before our plan",
 	"rollback under an idle instance", "as latest", "hole", "broken link", "alter", "options", "drop", "recreate", "schema change between plan and publish",

@@ -362,6 +362,12 @@ func (o simObserver) Committed(c Commit) {
 	if c.Attempts > 1 && c.Op == "" {
 		o.i.w.meet("planned again and committed")
 	}
+	if c.Counts.Truncates > 0 && c.Counts.Deleted > 0 {
+		o.i.w.meet("emptied")
+		if c.Attempts > 1 {
+			o.i.w.meet("planned again and emptied")
+		}
+	}
 }
 func (o simObserver) TwoPartitions(int64)          {}
 func (o simObserver) DeadLetter(string)            {}

@@ -17,6 +17,7 @@ type simRecord struct {
 	val     int64
 	delete  bool
 	control bool // a transaction marker: it takes an offset and nothing else
+	empties bool // the source's table was emptied
 	epoch   int32
 }
 
@@ -131,6 +132,9 @@ func (w *world) produce() {
 		if w.chance(5) {
 			r = simRecord{control: true, epoch: p.epoch}
 		}
+		if w.empties && w.chance(8) {
+			r = simRecord{empties: true, epoch: p.epoch}
+		}
 		p.recs = append(p.recs, r)
 	}
 }
@@ -166,7 +170,7 @@ func (w *world) retain() {
 }
 
 func (w *world) grow() {
-	if len(w.kafka.parts) >= 4 {
+	if len(w.kafka.parts) >= 4 || w.empties { // the consumer would stop at the next truncation
 		return
 	}
 	w.kafka.grow()
@@ -244,6 +248,9 @@ func (i *instance) fetch() {
 			return
 		}
 		for o := at.Next; o < int64(len(p.recs)) && o < at.Next+int64(1+i.w.rng.IntN(5)); o++ {
+			if p.recs[o].empties && !i.b.Truncate(&change.Truncation{Part: int32(n), Offset: o, Time: i.w.now.UnixMilli()}) {
+				break // it begins the next batch
+			}
 			i.add(int32(n), o, p.recs[o])
 		}
 	}
@@ -285,7 +292,7 @@ func (i *instance) add(p int32, offset int64, r simRecord) {
 	if r.delete {
 		kind = change.Delete
 	}
-	if !r.delete || i.w.apply != batcher.Append {
+	if !r.empties && (!r.delete || i.w.apply != batcher.Append) {
 		c.Cols[0].AppendInt32(r.key)
 		if r.delete {
 			c.Cols[1].AppendNull()

@@ -86,6 +86,8 @@ func (s *simState) clone() *simState {
 func (s *simState) record(a batcher.Apply, r simRecord) {
 	switch {
 	case r.control:
+	case r.empties:
+		clear(s.rows)
 	case a == batcher.Append:
 		if !r.delete {
 			s.rows[r.key] = append(s.rows[r.key], r.val)

@@ -51,6 +51,7 @@ type world struct {
 	createdAt    int           // the step of it
 	apply        batcher.Apply
 	parted       bool
+	empties      bool // the source's table is emptied now and then; the topic has one partition
 	pin          bool
 	keys         int
 	kafka        *simKafka
@@ -164,6 +165,9 @@ func newWorld(o simOptions) *world {
 	}
 	for range 1 + w.rng.IntN(3) {
 		w.instances = append(w.instances, &instance{w: w, n: len(w.instances)})
+	}
+	if o.seed%8 >= 6 && w.apply.Truncates() { // a choice that leaves other seeds, and what is drawn, as they are
+		w.empties, w.kafka = true, newSimKafka(1)
 	}
 	w.weigh()
 	return w

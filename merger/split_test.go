@@ -113,13 +113,19 @@ func checkSplit(t *rapid.T, sc splitCase) {
 	other := &otherInstance{}
 	defer other.close()
 
-	stream := drawStream(t, sc.apply, sc.ordered)
+	stream := drawStream(t, sc.apply, sc.ordered, o.apply.Truncates())
 	cuts := drawCuts(t, stream)
 	m.run(stream)
 	var offsets []int64
 	for i, c := range stream {
 		offsets = append(offsets, r.offsets[0])
-		r.appendSplit(c)
+		if !c.truncate {
+			r.appendSplit(c)
+		} else if !r.truncate(c.ord, c.time) {
+			r.commit() // as the consumer does
+			other.draw(t, r)
+			require.True(t, r.truncate(c.ord, c.time))
+		}
 		if i+1 == len(stream) || !stream[i+1].moved {
 			r.record(0)
 		}
@@ -242,6 +248,15 @@ func (m *splitModel) text() []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// truncate lets the open batch begin with a truncation.
+func (r *rig) truncate(ord, time int64) bool {
+	t := &change.Truncation{Offset: r.offsets[0], Time: time}
+	if len(r.set.Order.By) > 0 {
+		t.Order = []types.Datum{types.IntDatum(ord)}
+	}
+	return r.b.Truncate(t)
 }
 
 // appendSplit decodes a change, as it were.

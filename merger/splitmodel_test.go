@@ -56,6 +56,7 @@ type splitChange struct {
 	ord      int64
 	time     int64
 	moved    bool // the second half of a move
+	truncate bool // no change: the source's table was emptied
 }
 
 // splitRow is a row of the model: NULL is nil.
@@ -73,6 +74,7 @@ type splitModel struct {
 
 	remembers bool
 	deleted   map[int64]int64 // by key: the place of the delete that left no row
+	emptied   *int64          // the place of the last truncation
 	sent      []splitLetter   // to the dead letters, for their place in the order
 	taken     int64           // changes applied although they were late
 }
@@ -90,6 +92,9 @@ func (m *splitModel) passes(i int, c splitChange) bool {
 	}
 	var older, equal bool
 	at, remembered := m.deleted[c.key]
+	if m.emptied != nil && !remembered && len(m.rows[c.key]) == 0 {
+		at, remembered = *m.emptied, true
+	}
 	older, equal = remembered && c.ord < at, remembered && c.ord == at
 	for _, r := range m.rows[c.key] {
 		if r[colOrd] != nil {
@@ -110,6 +115,36 @@ func (m *splitModel) passes(i int, c splitChange) bool {
 		return false
 	}
 	return !equal || m.order.Tie == batcher.TieLast
+}
+
+// judge says whether something at a place takes effect on what is at another.
+func (m *splitModel) judge(at, other int64) bool {
+	return at > other || at == other && m.order.Tie == batcher.TieLast || at < other && m.order.Late == batcher.LateApply
+}
+
+// truncate is the delete of every row, each for itself.
+func (m *splitModel) truncate(at int64) {
+	if !m.ordered {
+		m.rows = map[int64][]splitRow{}
+		return
+	}
+	if m.emptied != nil {
+		if !m.judge(at, *m.emptied) {
+			return
+		}
+		if at < *m.emptied {
+			m.taken++
+		}
+	}
+	for k := range m.rows {
+		m.rows[k] = slices.DeleteFunc(m.rows[k], func(r splitRow) bool { return r[colOrd] == nil || m.judge(at, *r[colOrd]) })
+	}
+	for k, deleted := range m.deleted {
+		if m.judge(at, deleted) {
+			delete(m.deleted, k)
+		}
+	}
+	m.emptied = &at
 }
 
 func num(n int64) *int64 { return &n }
@@ -198,6 +233,8 @@ func (m *splitModel) run(stream []splitChange) {
 	for i := range stream {
 		c := &stream[i]
 		switch {
+		case c.truncate:
+			m.truncate(c.ord)
 		case c.moved:
 			if len(origin) == 0 && m.apply == batcher.Mirror {
 				c.holes = [splitColumns]hole{}
@@ -213,12 +250,16 @@ func (m *splitModel) run(stream []splitChange) {
 }
 
 // drawStream draws changes of a preset: keys 0..3 meet often, key 9 has several
-// rows in the table and moves nowhere.
-func drawStream(t *rapid.T, a batcher.Apply, ordered bool) []splitChange {
+// rows in the table and moves nowhere. truncates: the source's table may be emptied.
+func drawStream(t *rapid.T, a batcher.Apply, ordered, truncates bool) []splitChange {
 	steps := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) []splitChange {
 		c := splitChange{key: rapid.SampledFrom([]int64{0, 1, 2, 3, 9}).Draw(t, "key"), old: -1}
 		if ordered {
 			c.ord = rapid.Int64Range(0, 6).Draw(t, "ord")
+		}
+		if truncates && rapid.IntRange(0, 7).Draw(t, "truncate") == 0 {
+			c.truncate = true
+			return []splitChange{c}
 		}
 		switch x := rapid.IntRange(0, 9).Draw(t, "what"); {
 		case x >= 7 && a != batcher.Append:

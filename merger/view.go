@@ -463,6 +463,18 @@ func (v *view) open(rows int64) error {
 	return nil
 }
 
+// renew starts the index anew for a table without rows: entries of rows that are
+// gone would keep their memory.
+func (v *view) renew() error {
+	ref, state := v.ref, v.state
+	v.drop()
+	if err := v.open(0); err != nil {
+		return err
+	}
+	v.ref, v.state = ref, state
+	return nil
+}
+
 // fill reads the key columns, files side by side.
 func (v *view) fill(ctx context.Context, rows int64) error {
 	v.done.Store(0)

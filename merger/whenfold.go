@@ -73,7 +73,7 @@ func (pl *planner) readMerged() (linked bool, err error) {
 	locs := slices.Clone(pl.matches.Loc)
 	pl.old.Start, pl.old.Loc = pl.old.Start[:0], pl.old.Loc[:0]
 	if linked {
-		if err := pl.index.Lookup(pl.batch.OldKeys, nil, &pl.old); err != nil {
+		if err := pl.find(pl.batch.OldKeys, nil, &pl.old); err != nil {
 			return false, err
 		}
 		locs = append(locs, pl.old.Loc...)

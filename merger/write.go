@@ -69,6 +69,13 @@ func (a *Applier) planBatch(ctx context.Context, b *batcher.Batch) (*plan, error
 	pl.read = boundReader{ctx, &a.view}
 	pl.memory, pl.now = a.deletes.memory(), a.deletes.now()
 	pl.forget = pl.now - a.deletes.keep()
+	pl.emptied = nil
+	if b.Truncation != nil {
+		var err error
+		if pl.emptied, err = pl.truncates(ctx, &a.view, b.Truncation); err != nil {
+			return nil, err
+		}
+	}
 	p, err := pl.plan(b)
 	if err != nil {
 		return nil, err
@@ -323,8 +330,11 @@ func (a *Applier) baseLink(ctx context.Context, ref SnapRef) (*link, error) {
 
 // operation names a snapshot with rows; empty commits have none.
 func operation(p *plan) paimon.Operation {
-	if p == nil || p.out.Len() == 0 && len(p.deletes) == 0 {
+	switch {
+	case p == nil, p.out.Len() == 0 && len(p.deletes) == 0 && len(p.gone) == 0:
 		return ""
+	case p.out.Len() == 0 && len(p.deletes) == 0:
+		return paimon.OperationTruncate
 	}
 	return paimon.OperationMerge
 }
@@ -471,6 +481,16 @@ func (a *Applier) vectorFiles(ctx context.Context, at *attempt, base *paimon.Sta
 			changes = append(changes, change)
 		}
 	}
+	for _, seg := range at.plan.goneSegments() {
+		f := a.view.bySeg[seg]
+		if err := a.derived(f, refs); err != nil {
+			return err
+		}
+		ch.Delete = append(ch.Delete, f.entry)
+		if f.vector != nil {
+			changes = append(changes, paimon.VectorChange{File: paimon.KeyOf(&f.entry)})
+		}
+	}
 	sortByPartition(changes)
 	if len(changes) == 0 {
 		return nil
@@ -526,6 +546,7 @@ func (a *Applier) record(e Write, txn string, at *attempt) *Record {
 		r.setRange(e.Batch.Start, e.Batch.Next)
 		r.In, r.DeadLetter = b.Counts.Records, b.Counts.DeadLetters+p.counts.Letters
 		r.Inserted, r.Updated, r.Deleted, r.Unchanged = p.counts.Inserted, p.counts.Updated, p.counts.Deleted, p.counts.Unchanged
+		r.Truncated = b.Truncation != nil
 		r.Chain = chainHash(e.Chain, b.Digest)
 	}
 	return r
@@ -575,8 +596,16 @@ func (v *view) commit(at *attempt) error {
 			return err
 		}
 	}
+	for _, seg := range at.plan.goneSegments() {
+		gone = append(gone, v.bySeg[seg])
+	}
 	for _, f := range gone {
 		if err := v.remove(paimon.KeyOf(&f.entry)); err != nil {
+			return err
+		}
+	}
+	if at.plan.counts.Truncates > 0 && len(v.files) == 0 {
+		if err := v.renew(); err != nil {
 			return err
 		}
 	}

@@ -155,7 +155,7 @@ func TestStart_CreatesCountersWithZeroAndNoGauges(t *testing.T) {
 	}
 	require.Equal(t, 5, count("applier_commits_total"))
 	require.Equal(t, 8, count("applier_rows_applied_total"))
-	require.Equal(t, 8, count("applier_batch_flushes_total"))
+	require.Equal(t, 9, count("applier_batch_flushes_total"))
 	require.Equal(t, 14, count("applier_batch_stage_seconds"))
 	require.Equal(t, 1, count("applier_batch_records"))
 	require.Equal(t, len(States()), count("applier_pipeline_state"))

@@ -160,8 +160,8 @@ func ingestTable() []Desc {
 	pauses := oneOf("reason", "memory", "commit", "backoff")
 	return []Desc{
 		{
-			"ingest", "applier_source_records_total", Counter, "records", perPipeline(oneOf("op", "insert", "update", "read", "delete")),
-			"Changes decoded from records.",
+			"ingest", "applier_source_records_total", Counter, "records", perPipeline(oneOf("op", "insert", "update", "read", "delete", "truncate")),
+			"Changes decoded from records, and truncates of the source table that are applied.",
 		},
 		{
 			"ingest", "applier_source_bytes_total", Counter, "bytes", perPipeline(),
@@ -240,7 +240,7 @@ func batcherTable() []Desc {
 	return []Desc{
 		{
 			"batcher", "applier_batch_flushes_total", Counter, "", perPipeline(oneOf("reason",
-				"rows", "bytes", "interval", "idle", "memory", "revoke", "drain", "manual")),
+				"rows", "bytes", "interval", "idle", "memory", "revoke", "drain", "manual", "truncate")),
 			"Batches closed, by the limit that closed them.",
 		},
 		{
@@ -337,6 +337,10 @@ func mergerTable() []Desc {
 		{
 			"merger", "applier_late_changes_total", Counter, "changes", perPipeline(oneOf("action", "drop", "apply", "dead_letter")),
 			"Changes older by order_by than what was applied of their key, by what was done about them (config order_by.late).",
+		},
+		{
+			"merger", "applier_truncates_total", Counter, "", perPipeline(),
+			"Commits that emptied the table because the source's was truncated (config on_truncate).",
 		},
 		{
 			"merger", "applier_deletes_remembered", Gauge, "deletes", perPipeline(),

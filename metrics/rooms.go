@@ -144,6 +144,7 @@ type Merger struct {
 	IndexRebuildProgress *prometheus.GaugeVec
 	VerifyMismatches     *prometheus.CounterVec // kind
 	LateChanges          *prometheus.CounterVec // action
+	Truncates            *prometheus.CounterVec
 	DeletesRemembered    *prometheus.GaugeVec
 	DeletesMemoryBytes   *prometheus.GaugeVec
 	DeletesForgotten     *prometheus.GaugeVec
@@ -169,6 +170,7 @@ func newMerger(b builder) *Merger {
 		IndexRebuildProgress: b.gauge("applier_index_rebuild_progress_ratio"),
 		VerifyMismatches:     b.counter("applier_verify_mismatches_total"),
 		LateChanges:          b.counter("applier_late_changes_total"),
+		Truncates:            b.counter("applier_truncates_total"),
 		DeletesRemembered:    b.gauge("applier_deletes_remembered"),
 		DeletesMemoryBytes:   b.gauge("applier_deletes_memory_bytes"),
 		DeletesForgotten:     b.gauge("applier_deletes_forgotten_since_timestamp_seconds"),

@@ -3,6 +3,7 @@ package decode
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"applier/ingest/change"
 )
@@ -23,7 +24,7 @@ func (d *debezium) apply(out *change.Batch, row int) (Result, *RowError) {
 	case 't', 'm':
 		out.Truncate(row)
 		if d.env.op == 't' {
-			return Result{Skip: SkipTruncate, Note: "op t: the source table was truncated"}, nil
+			return d.truncation(out)
 		}
 		return Result{Skip: SkipMessage}, nil
 	default:
@@ -48,6 +49,31 @@ func (d *debezium) apply(out *change.Batch, row int) (Result, *RowError) {
 		d.linkHeader(out)
 	}
 	return Result{Rows: 1}, nil
+}
+
+// truncation reads op t. The cells that its place is made of are taken back.
+func (d *debezium) truncation(out *change.Batch) (Result, *RowError) {
+	t := &change.Truncation{Part: d.ev.rec.Part, Offset: d.ev.rec.Offset, Time: d.ev.time}
+	if d.opts.Truncates {
+		row := out.Len()
+		defer out.Truncate(row)
+		for _, c := range d.opts.OrderBy {
+			at := slices.IndexFunc(d.metas, func(m meta) bool { return m.column == c })
+			if at < 0 {
+				return Result{}, &RowError{Class: ClassKey, Column: d.fields[c].Name, Msg: "op t carries no value for this order_by column; fill it from metadata (columns.add)"}
+			}
+			if err := d.fillMeta(&d.metas[at], out, change.Delete, &d.ev); err != nil {
+				return Result{}, err
+			}
+			place := out.Cols[c].Datum(row)
+			if place.Null {
+				return Result{}, &RowError{Class: ClassKey, Column: d.fields[c].Name, Msg: "op t carries no value for this order_by column"}
+			}
+			place.B = slices.Clone(place.B)
+			t.Order = append(t.Order, place)
+		}
+	}
+	return Result{Skip: SkipTruncate, Truncation: t, Note: "op t: the source table was truncated"}, nil
 }
 
 // remove applies op d.

@@ -31,7 +31,7 @@ const (
 	SkipHeartbeat    Skip = "heartbeat"     // Debezium heartbeat
 	SkipTransaction  Skip = "transaction"   // Debezium transaction boundary
 	SkipSchemaChange Skip = "schema_change" // Debezium schema change event
-	SkipTruncate     Skip = "truncate"      // op t: what to do is the pipeline's decision
+	SkipTruncate     Skip = "truncate"      // op t, where the pipeline does not apply it
 	SkipMessage      Skip = "message"       // op m: logical decoding message
 	SkipOtherRecord  Skip = "control"       // any other control record, named in the log
 	SkipDelete       Skip = "delete"        // a delete under a preset that ignores deletes
@@ -86,6 +86,9 @@ type Options struct {
 	// IgnoreDeletes: deletes change nothing and give SkipDelete (presets upsert
 	// and insert_only). Append without a column for op implies it.
 	IgnoreDeletes bool
+	// Truncates: a truncation is applied, so it needs its place in the order. OrderBy
+	// columns must then be among Columns.
+	Truncates bool
 	// BeforeImages: a delete carries its before image, if the record has one, and the
 	// metadata; what it does not carry is absent.
 	BeforeImages bool
@@ -141,6 +144,10 @@ type MetaColumn struct {
 type Result struct {
 	Rows int // changes appended
 	Skip Skip
+	// Truncation is set for a record that says that the source's table was emptied
+	// (with SkipTruncate): what to do about it is the pipeline's decision. It has a place
+	// in the order under Options.Truncates only.
+	Truncation *change.Truncation
 	// Note is for the log, without values: what a skipped control record was, or
 	// something about the schema that is worth knowing (each thing once).
 	Note string

@@ -155,6 +155,7 @@ func decodeOptions(p *config.Pipeline, fields []types.Field, b *bound, metas []d
 		KeepEvery:       p.OrderBy.DeadLetters() || b.apply == batcher.Merge && p.OnError == config.OnErrorDeadLetter,
 		BeforeImages:    b.apply == batcher.Merge,
 		IgnoreDeletes:   b.apply == batcher.Upsert || b.apply == batcher.InsertOnly,
+		Truncates:       p.OnTruncate == config.OnTruncateApply,
 		IgnoreRecordKey: p.Source.KeyFrom == config.KeyFromValue,
 	}
 	switch p.Source.Format.Binary {

@@ -56,6 +56,7 @@ func (a *App) Resume(ctx context.Context, name string) error {
 		return nil
 	}
 	p.consumer.Unsuspend()
+	p.consumer.StepOver()
 	p.applier.Post(merger.ResumeAsked{})
 	p.applier.Await(ctx, func(s merger.Status) bool { return !s.Paused })
 	return ctx.Err()

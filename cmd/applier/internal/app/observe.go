@@ -70,6 +70,11 @@ func (o observer) Committed(c merger.Commit) {
 	rows("updated", c.Counts.Updated)
 	rows("deleted", c.Counts.Deleted)
 	rows("unchanged", c.Counts.Unchanged)
+	if c.Counts.Truncates > 0 {
+		o.m.Merger.Truncates.WithLabelValues(o.labels()...).Inc()
+		o.log.Warn("the source table was truncated, and so was this one", "snapshot", c.Snapshot, "rows", c.Counts.Deleted,
+			"partition", c.Batch.Partitions[c.Batch.Truncation.Part].String(), "offset", c.Batch.Truncation.Offset)
+	}
 	holes := func(source string, n int64) {
 		if n > 0 {
 			o.m.Batcher.Holes.WithLabelValues(o.labels(source)...).Add(float64(n))
@@ -192,6 +197,7 @@ func (p *pipeline) ingestMetrics() ingest.Metrics {
 	for k := change.Insert; k <= change.Delete; k++ {
 		changes[k.String()] = m.Ingest.Records.WithLabelValues(labels(k.String())...)
 	}
+	changes[ingest.KindTruncated] = m.Ingest.Records.WithLabelValues(labels("truncate")...)
 	total := m.Ingest.Bytes.WithLabelValues(labels()...)
 	return ingest.Metrics{
 		Record: func(kind string, bytes int) {

@@ -282,6 +282,7 @@ func (p *pipeline) open(ctx context.Context) error {
 	col := &collector{bat, p}
 	consumer, err := ingest.NewConsumer(ingest.Options{
 		Client: p.app.kafka, Pipeline: p.name, Group: groupOf(p.cfg), Topics: p.cfg.Source.TopicList(), OnError: ingest.Policy(p.cfg.OnError),
+		OnTruncate: ingest.TruncatePolicy(p.cfg.OnTruncate), Ordered: len(p.cfg.OrderBy.By) > 0,
 		Letters: letters, Start: start(p.cfg.Source.Start), FetchBytes: p.app.fetchBytes, MaxRecordBytes: int(p.cfg.MaxRecordBytes),
 		SessionTimeout: p.app.sessionTimeout, Log: p.log, Metrics: p.ingestMetrics(),
 	}, dec, col, owner{p, applier})

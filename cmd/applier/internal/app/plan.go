@@ -49,6 +49,9 @@ func Plan(ctx context.Context, cfg *config.Config, name string) (statement, note
 // equivalent writes a pipeline as a statement over its changes.
 func equivalent(p *config.Pipeline) (string, error) {
 	head := "-- changes: the columns of the table as far as a record has them, __op (c, u, r, d), __ts (change time)\n"
+	if p.OnTruncate == config.OnTruncateApply {
+		head += "-- a truncate of the source table is TRUNCATE TABLE, before the changes that follow it; under order_by rows that are newer stay\n"
+	}
 	if p.Merge == nil && p.Apply == config.ApplyAppend {
 		return head + "-- one row a change; deletes are left out unless columns.add stores op\n" +
 			"INSERT INTO " + quoted(strings.Split(p.Target.Table, ".")...) + " SELECT * FROM changes", nil

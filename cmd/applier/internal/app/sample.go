@@ -112,7 +112,9 @@ func (j *offsetsJob) readSample(ctx context.Context, kafka ingest.ClientOptions,
 				return errEnough
 			}
 			rec.Part = int32(i)
-			j.sampled(dec, rec, b, s)
+			if !j.sampled(dec, rec, b, s) {
+				return errEnough
+			}
 			return nil
 		})
 		if err != nil && !errors.Is(err, errEnough) {
@@ -122,19 +124,27 @@ func (j *offsetsJob) readSample(ctx context.Context, kafka ingest.ClientOptions,
 	return nil
 }
 
-// sampled decodes one record into the batch.
-func (j *offsetsJob) sampled(dec decode.Decoder, rec *decode.Record, b *batcher.Batcher, s *Sample) {
-	s.Records++
+// sampled decodes one record into the batch; false if a batch would end before it, or
+// the pipeline stop.
+func (j *offsetsJob) sampled(dec decode.Decoder, rec *decode.Record, b *batcher.Batcher, s *Sample) bool {
 	var re *change.RowError
-	switch res, err := dec.Decode(rec, b.Changes()); {
+	res, err := dec.Decode(rec, b.Changes())
+	if t := res.Truncation; t != nil && j.pipe.OnTruncate != config.OnTruncateIgnore {
+		if j.pipe.OnTruncate == config.OnTruncatePause || !b.Truncate(t) {
+			return false
+		}
+	}
+	s.Records++
+	switch {
 	case errors.As(err, &re):
 		s.Failed[re.Class]++
 	case err != nil:
 		s.Failed[change.ClassUnsupported]++
-	case res.Rows == 0:
+	case res.Rows == 0 && (res.Truncation == nil || j.pipe.OnTruncate == config.OnTruncateIgnore):
 		s.Skipped++
 	}
 	b.Record(rec.Part, rec.Offset, -1, rec.Key, rec.Value, time.Now())
+	return true
 }
 
 // try plans the batch on the table. The key index is built in a folder of its own.

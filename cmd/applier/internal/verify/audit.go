@@ -33,6 +33,7 @@ type auditor struct {
 	touched map[string]bool
 	every   uint64
 	thinned bool // Kafka compacted some range
+	emptied bool // a truncation was applied, so every key of the table is compared
 }
 
 func (a *auditor) run(ctx context.Context, base int) error {
@@ -88,6 +89,7 @@ func (a *auditor) first(ctx context.Context, base *snapshot, steps []*snapshot) 
 			hash = s.own.Chain
 			continue
 		}
+		a.emptied = a.emptied || s.own.Truncated
 		var d digest
 		var appended []string
 		err := a.read(ctx, s, &d, func(rec *decode.Record) {
@@ -171,17 +173,22 @@ func (a *auditor) read(ctx context.Context, s *snapshot, d *digest, fn func(*dec
 // decode hands the changes of a record to fn. What does not decode was dropped,
 // or sent to the dead letters.
 func (a *auditor) decode(rec *decode.Record, fn func(i int)) error {
-	a.out.Reset()
-	if n := len(rec.Key) + len(rec.Value); a.v.MaxRecordBytes > 0 && n > a.v.MaxRecordBytes {
-		return errors.New("the record is larger than max_record_bytes")
-	}
-	if _, err := a.dec.Decode(rec, a.out); err != nil {
+	if _, err := a.decoded(a.dec, rec); err != nil {
 		return err
 	}
 	for i := range a.out.Len() {
 		fn(i)
 	}
 	return nil
+}
+
+// decoded decodes a record into out.
+func (a *auditor) decoded(dec decode.Decoder, rec *decode.Record) (decode.Result, error) {
+	a.out.Reset()
+	if n := len(rec.Key) + len(rec.Value); a.v.MaxRecordBytes > 0 && n > a.v.MaxRecordBytes {
+		return decode.Result{}, errors.New("the record is larger than max_record_bytes")
+	}
+	return dec.Decode(rec, a.out)
 }
 
 func (a *auditor) sampled(key string) bool {
@@ -219,6 +226,14 @@ func (a *auditor) second(ctx context.Context, base *snapshot, steps []*snapshot)
 	return a.compare(ctx)
 }
 
+// compared reports whether a key that the table has is one of those compared.
+func (a *auditor) compared(key string) bool {
+	if a.emptied && a.sampled(key) {
+		a.touched[key] = true
+	}
+	return a.touched[key]
+}
+
 // loadRows takes the rows of the touched keys at a snapshot into the model.
 func (a *auditor) loadRows(ctx context.Context, s *snapshot) error {
 	c, err := a.v.load(ctx, s)
@@ -226,37 +241,61 @@ func (a *auditor) loadRows(ctx context.Context, s *snapshot) error {
 		return err
 	}
 	return a.v.liveRows(ctx, c, func(_ *manifest.Entry, _ uint32, row []types.Datum) error {
-		if key := a.model.keyOfRow(row); a.touched[key] {
+		if key := a.model.keyOfRow(row); a.compared(key) {
 			a.model.rows[key] = append(a.model.rows[key], cloneRow(row))
 		}
 		return nil
 	})
 }
 
-// step brings the model to snapshot s, which follows prev. told, if not nil, hears
-// of every change of a touched key.
-func (a *auditor) step(ctx context.Context, prev, s *snapshot, told func(rec *decode.Record, i int, o outcome, err error)) error {
+// told hears of a change of a touched key, or of all keys.
+type told func(rec *decode.Record, op string, o outcome)
+
+// step brings the model to snapshot s, which follows prev; tell may be nil.
+func (a *auditor) step(ctx context.Context, prev, s *snapshot, tell told) error {
 	switch {
 	case s.batch():
-		return a.fold(ctx, s, told)
+		return a.fold(ctx, s, tell)
 	case s.own == nil || !s.genuine:
 		return a.foreign(ctx, prev, s)
 	}
 	return nil // a statement of positions
 }
 
-func (a *auditor) fold(ctx context.Context, s *snapshot, told func(rec *decode.Record, i int, o outcome, err error)) error {
+func (a *auditor) fold(ctx context.Context, s *snapshot, tell told) error {
 	a.model.beginBatch()
+	if s.own.Truncated {
+		if err := a.truncate(ctx, s, tell); err != nil {
+			return err
+		}
+	}
 	var d digest
 	return a.read(ctx, s, &d, func(rec *decode.Record) {
-		err := a.decode(rec, func(i int) {
+		_ = a.decode(rec, func(i int) { // what does not decode is of no known key
 			o := a.model.apply(a.out, i, rec.Partition, rec.Topic, a.touched)
-			if told != nil && o != otherKey {
-				told(rec, i, o, nil)
+			if tell != nil && o != otherKey {
+				tell(rec, a.out.Kind[i].String(), o)
 			}
 		})
-		if err != nil && told != nil {
-			told(rec, -1, otherKey, err)
+	})
+}
+
+// truncate applies the truncation that a batch begins with, whichever partition it is
+// in: all its changes come after it.
+func (a *auditor) truncate(ctx context.Context, s *snapshot, tell told) error {
+	dec, err := a.v.NewDecoder()
+	if err != nil {
+		return err
+	}
+	var d digest
+	return a.read(ctx, s, &d, func(rec *decode.Record) {
+		res, err := a.decoded(dec, rec)
+		if err != nil || res.Truncation == nil {
+			return
+		}
+		a.rows.count("truncates", 1)
+		if o := a.model.truncate(res.Truncation.Order); tell != nil {
+			tell(rec, "truncate", o)
 		}
 	})
 }
@@ -274,7 +313,7 @@ func (a *auditor) foreign(ctx context.Context, before, s *snapshot) error {
 	a.rows.count("snapshots of other writers", 1)
 	var added, removed [][]types.Datum
 	err = a.v.difference(ctx, x, y, func(sign int, row []types.Datum) {
-		if !a.touched[a.model.keyOfRow(row)] {
+		if !a.compared(a.model.keyOfRow(row)) {
 			return
 		}
 		if sign > 0 {

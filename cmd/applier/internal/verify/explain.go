@@ -300,13 +300,10 @@ func (e *explainer) follow(ctx context.Context, a *auditor, base int) error {
 	}
 	for i := base + 1; i < len(e.chain); i++ {
 		ev := &e.h.Events[i]
-		err := a.step(ctx, e.chain[i-1], e.chain[i], func(rec *decode.Record, row int, o outcome, err error) {
-			if err != nil {
-				return // whose key it is cannot be known
-			}
+		err := a.step(ctx, e.chain[i-1], e.chain[i], func(rec *decode.Record, op string, o outcome) {
 			ev.Records = append(ev.Records, KeyRecord{
 				change.Partition{Topic: rec.Topic, Partition: rec.Partition}.String(), rec.Offset, time.UnixMilli(rec.Timestamp).UTC(),
-				a.out.Kind[row].String(), string(o),
+				op, string(o),
 			})
 		})
 		if err != nil {

@@ -24,6 +24,7 @@ type model struct {
 	deletedAt int // column that soft deletes set, -1 for other presets
 	rows      map[string][][]types.Datum
 	deleted   map[string][]types.Datum // by key: the last delete's place in the order
+	emptied   []types.Datum            // the last truncation's place in the order, nil for none
 	// unknown are keys whose rows the records alone do not decide.
 	unknown map[string]bool
 	// Of the batch at hand: rows that deletes ended, and where keys were seen.
@@ -144,6 +145,46 @@ func (m *model) apply(b *change.Batch, i int, partition int32, topic string, com
 	return applied
 }
 
+// truncate deletes the rows of all keys that are compared, each as the order says.
+func (m *model) truncate(at []types.Datum) outcome {
+	if len(m.order.By) == 0 {
+		any := len(m.rows) > 0
+		clear(m.rows)
+		if !any {
+			return noRow
+		}
+		return applied
+	}
+	takes := func(other []types.Datum) bool {
+		d := m.comparePlaces(at, func(k int) types.Datum { return other[k] })
+		return d > 0 || d == 0 && m.order.Tie == batcher.TieLast || d < 0 && m.order.Late == batcher.LateApply
+	}
+	if m.emptied != nil && !takes(m.emptied) {
+		return afterward
+	}
+	m.emptied = at
+	o := noRow
+	for key, rows := range m.rows {
+		m.rows[key] = slices.DeleteFunc(rows, func(row []types.Datum) bool {
+			place := make([]types.Datum, len(m.order.By))
+			for k, c := range m.order.By {
+				place[k] = row[c]
+			}
+			if !takes(place) {
+				return false
+			}
+			o = applied
+			return true
+		})
+	}
+	for key, place := range m.deleted {
+		if takes(place) {
+			delete(m.deleted, key)
+		}
+	}
+	return o
+}
+
 // place says whether the order lets a change take effect, and remembers where a
 // delete stood. What deletes from before the records at hand, memory that was lost
 // or that has expired decide, these records do not: such a key is unknown.
@@ -164,9 +205,13 @@ func (m *model) place(key string, b *change.Batch, i int, deletes bool) outcome 
 		place, known := m.deleted[key]
 		if !known {
 			m.unknown[key] = true
-		} else if d := m.comparePlaces(at, func(k int) types.Datum { return place[k] }); d <= 0 {
-			against(d)
-			m.unknown[key] = true
+			place = m.emptied
+		}
+		if place != nil {
+			if d := m.comparePlaces(at, func(k int) types.Datum { return place[k] }); d <= 0 {
+				against(d)
+				m.unknown[key] = true
+			}
 		}
 	}
 	switch {
