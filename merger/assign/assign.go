@@ -83,7 +83,7 @@ func (t *Target) value(a *Assignment, e sqlparse.Expr, scope *expr.Scope) error 
 	if err != nil {
 		return err
 	}
-	_, a.constant = x.Constant()
+	a.constant = x.Foldable()
 	a.x, err = expr.AssignmentCast(x, t.Fields[a.Col].Name, a.leaf)
 	return err
 }

@@ -113,8 +113,8 @@ func CompileAggregate(e *sqlparse.Call, scope *Scope) (*Aggregate, error) {
 	if c.err == nil {
 		build(c, a, name)
 	}
-	if c.err != nil {
-		return nil, c.err
+	if err := c.failed(); err != nil {
+		return nil, err
 	}
 	a.f = c.finish(nil).f
 	return a, nil

@@ -172,7 +172,11 @@ func (c *compiler) castTo(n *node, t Type) *node {
 	if n.typ.Equal(t) {
 		return n
 	}
-	return c.convert(n, t, false).fold(c.env)
+	x := c.convert(n, t, false).fold(c.env)
+	if x.foldable && !x.constant {
+		return c.settled(x)
+	}
+	return x
 }
 
 // storable reports whether values of a may be assigned to b under ANSI store

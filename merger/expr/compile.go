@@ -18,12 +18,13 @@ type Expr struct {
 }
 
 // Compile resolves an expression in a scope, checks its types and returns its
-// evaluator. The error is an *Error with Analysis set.
+// evaluator. The error is an *Error: with Analysis set, or that of a part that needs
+// no row and cannot be computed.
 func Compile(e sqlparse.Expr, scope *Scope) (*Expr, error) {
 	c := newCompiler(scope)
 	n := c.expr(e)
-	if c.err != nil {
-		return nil, c.err
+	if err := c.failed(); err != nil {
+		return nil, err
 	}
 	return c.finish(n), nil
 }
@@ -70,6 +71,9 @@ func (x *Expr) Name() string { return x.node.name }
 // Constant returns the value if it is known without a row.
 func (x *Expr) Constant() (types.Datum, bool) { return x.node.value, x.node.constant }
 
+// Foldable reports whether the value needs no row, known or not.
+func (x *Expr) Foldable() bool { return x.node.foldable }
+
 // Eval computes the value for a row. Bytes and lists of the result may alias the
 // row's. The error is an *Error.
 func (x *Expr) Eval(row Row) (types.Datum, error) {
@@ -97,6 +101,7 @@ type compiler struct {
 	scope  *Scope
 	env    *Env
 	err    error
+	faults []error // of constant parts: see settle
 	lambda []variable
 	vars   int
 	slots  []int
@@ -137,8 +142,21 @@ func (c *compiler) failWith(err error) *node {
 	return newConst(sqlparse.Pos{}, tVoid, types.Null)
 }
 
+// failed returns why the expression cannot be compiled, nil if it can.
+func (c *compiler) failed() error {
+	if c.err == nil && len(c.faults) > 0 && !c.scope.Lazy {
+		return c.faults[0]
+	}
+	return c.err
+}
+
 // expr compiles any expression.
 func (c *compiler) expr(e sqlparse.Expr) *node {
+	before := len(c.faults)
+	return c.settle(c.anyExpr(e), e, before)
+}
+
+func (c *compiler) anyExpr(e sqlparse.Expr) *node {
 	if c.err != nil {
 		return c.failWith(c.err)
 	}

@@ -89,18 +89,3 @@ func newConst(pos sqlparse.Pos, t Type, v types.Datum) *node {
 
 // isNull reports whether n is known to be NULL.
 func (n *node) isNull() bool { return n.constant && n.value.Null }
-
-// fold computes n now if it needs no row and does not fail: an error must come
-// where the value is needed, not before.
-func (n *node) fold(env *Env) *node {
-	if n.constant || !n.foldable {
-		return n
-	}
-	v, err := n.eval(&frame{env: env})
-	if err != nil {
-		return n
-	}
-	c := newConst(n.pos, n.typ, v)
-	c.name = n.name
-	return c
-}

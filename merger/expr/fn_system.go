@@ -74,9 +74,11 @@ func systemFunctions() []function {
 		{"rand random", 0, 1, func(c *compiler, k *call) *node { return c.random(k, (*rand.Rand).Float64) }},
 		{"randn", 0, 1, func(c *compiler, k *call) *node { return c.random(k, (*rand.Rand).NormFloat64) }},
 		{"raise_error", 1, 1, func(c *compiler, k *call) *node {
-			return strict(tVoid, k.pos, c.wantAll(k, tString), func(_ *Env, a []types.Datum) (types.Datum, error) {
+			n := strict(tVoid, k.pos, c.wantAll(k, tString), func(_ *Env, a []types.Datum) (types.Datum, error) {
 				return types.Null, fault("USER_RAISED_EXCEPTION", "%s", a[0].B)
 			})
+			n.foldable = false
+			return n
 		}},
 		{"assert_true", 1, 2, (*compiler).assertTrue},
 	}
@@ -134,7 +136,7 @@ func (c *compiler) assertTrue(k *call) *node {
 	if len(k.args) == 2 {
 		k.args[1] = c.want(k.args[1], tString, k.name, 1)
 	}
-	return lenient(tVoid, k.pos, k.args, func(_ *Env, a []types.Datum) (types.Datum, error) {
+	n := lenient(tVoid, k.pos, k.args, func(_ *Env, a []types.Datum) (types.Datum, error) {
 		if !a[0].Null && a[0].I != 0 {
 			return types.Null, nil
 		}
@@ -144,6 +146,8 @@ func (c *compiler) assertTrue(k *call) *node {
 		}
 		return types.Null, fault("USER_RAISED_EXCEPTION", "%s", text)
 	})
+	n.foldable = false
+	return n
 }
 
 // castFunctions are types as functions: int('5').

@@ -51,6 +51,8 @@ type Scope struct {
 	// OnOuter, if not nil, is told when a column of an outer scope is used, with
 	// the number of scopes between.
 	OnOuter func(depth int)
+	// Lazy leaves a constant part that cannot be computed until a row needs it.
+	Lazy bool
 	// Used, if not nil, is told the slot of every column of this scope that an
 	// expression reads, sub-queries included.
 	Used func(slot int)

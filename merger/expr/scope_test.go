@@ -90,8 +90,9 @@ func TestEval_PlacesErrorsAtTheFailingPart(t *testing.T) {
 		ast, err := sqlparse.ParseExpr(src)
 		require.NoError(t, err)
 		x, err := Compile(ast, mergeScope())
-		require.NoError(t, err, src)
-		_, err = x.Eval(mergeRow())
+		if err == nil { // a constant fails when it is compiled
+			_, err = x.Eval(mergeRow())
+		}
 		var e *Error
 		require.ErrorAs(t, err, &e, src)
 		require.Equal(t, col, e.Pos.Col, "%s: %v", src, err)

@@ -19,6 +19,7 @@ func (r *run) update(ctx context.Context, n *sqlparse.Update, tg *target, e *edi
 	}
 	scope := tg.scope(r)
 	scope.Subquery = query.Subqueries(ctx, n.With, r, r.env)
+	scope.Lazy = true // the values stand in the branch of a condition
 	set, err := tg.Assignments(n.Set, scope)
 	if err != nil {
 		return err
