@@ -5,6 +5,7 @@ package itest
 import (
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -160,48 +161,71 @@ func (s *soak) tag() string {
 func (s *soak) rollback() string {
 	to, ok := s.former(8)
 	what := fmt.Sprintf("snapshot %d", to.snapshot)
-	back := func() error { return s.java.Rollback(s.t.Context(), s.ref(), to.snapshot) }
+	back := func() { require.NoError(s.t, s.java.Rollback(s.t.Context(), s.ref(), to.snapshot)) }
+	if fullMatrix && s.rnd.IntN(5) == 0 {
+		back = func() {
+			s.flink(fmt.Sprintf("CALL sys.rollback_to(`table` => 'db.t', snapshot_id => %d)", to.snapshot))
+		}
+	}
 	if len(s.tags) > 0 && s.rnd.IntN(3) == 0 {
 		name := slices.Sorted(maps.Keys(s.tags))[s.rnd.IntN(len(s.tags))]
 		to, ok, what = s.tags[name], true, fmt.Sprintf("tag %s, snapshot %d", name, s.tags[name].snapshot)
-		back = func() error { return s.java.RollbackToTag(s.t.Context(), s.ref(), name) }
+		back = func() { require.NoError(s.t, s.java.RollbackToTag(s.t.Context(), s.ref(), name)) }
 	}
 	if !ok {
 		return "nothing to go back to"
 	}
-	how := s.rnd.IntN(3)
-	switch {
-	case how == 0:
-		harness.MustStop(s.t, s.p)
-	case how == 1 || s.upkeep:
-		s.must("pause", "p")
+	return fmt.Sprintf("to %s, %s", what, s.goBack(to, back))
+}
+
+// goBack carries a rollback out and has the model follow.
+func (s *soak) goBack(to soakState, back func()) string {
+	s.t.Helper()
+	how := asIdle
+	if !s.held {
+		how = s.hold([]string{asLooking, asPaused, asStopped}[s.rnd.IntN(3)])
 	}
-	require.NoError(s.t, back())
-	s.m.back(to.rows, to.records)
-	s.ids, s.from = to, to.snapshot
-	s.touched = map[int]bool{}
-	for _, r := range s.m.records[to.records:] {
-		s.touch(r.key, false)
-	}
+	s.m.rows, s.touched, s.behind = cloneRows(to.rows), map[int]bool{}, to.records
 	s.past = slices.DeleteFunc(s.past, func(st soakState) bool { return st.snapshot > to.snapshot })
 	maps.DeleteFunc(s.tags, func(_ string, st soakState) bool { return st.snapshot > to.snapshot })
+	s.ids, s.from = to, to.snapshot
+	back()
 	tags, err := s.java.Tags(s.t.Context(), s.ref())
 	require.NoError(s.t, err)
 	require.Len(s.t, tags, len(s.tags))
-	record, err := lastRecord(s.ref(), s.pipes[0].ID)
-	require.NoError(s.t, err)
-	if how == 0 {
-		s.p = s.start()
-	} else {
-		s.command("resume", "p")
+	if !s.held {
+		s.release(how)
 	}
-	said := []string{"stopped", "paused", "idle"}[how]
-	if record == nil {
-		s.restate(to.records)
-		said += ", T-OFFSET-LOST"
+	return fmt.Sprintf("%d records again, %s", len(s.m.records)-to.records, how)
+}
+
+// branch makes a branch of a tag, on which Java inserts, the main one: a rollback of the
+// schema too.
+func (s *soak) branch() string {
+	if len(s.tags) == 0 {
+		return "nothing is tagged"
 	}
-	s.waitApplied(s.p)
-	return fmt.Sprintf("to %s, %d records again, %s", what, len(s.m.records)-to.records, said)
+	name, b := slices.Sorted(maps.Keys(s.tags))[s.rnd.IntN(len(s.tags))], fmt.Sprintf("b%d", s.step)
+	to := s.tags[name]
+	require.NoError(s.t, s.java.Branch(s.t.Context(), s.ref(), b, name))
+	schema := s.facts(filepath.Join("tag", "tag-"+name)).SchemaID
+	said := s.goBack(to, func() {
+		maps.DeleteFunc(s.tags, func(n string, st soakState) bool { return st.snapshot == to.snapshot && n != name })
+		maps.DeleteFunc(s.schemas, func(id int64, _ []soakColumn) bool { return id > schema })
+		s.m.columns = slices.Clone(s.schemas[schema])
+		rows := s.fresh(s.absent(2))
+		do(s.t, s.java, harness.Ref{Warehouse: s.Warehouse, Table: "db.t$branch_" + b}, harness.InsertRows(rows...))
+		require.NoError(s.t, s.java.FastForward(s.t.Context(), s.ref(), b))
+		if s.rnd.IntN(2) == 0 { // the schema's number is that of one that was there before
+			return
+		}
+		if at := s.present("x1"); at < 0 {
+			s.m.addColumn(len(s.m.columns), "x1")
+			require.NoError(s.t, s.java.Alter(s.t.Context(), s.ref(), harness.Args{"op": "add_column", "name": "x1", "type": "INT"}))
+			s.altered()
+		}
+	})
+	return fmt.Sprintf("%s of tag %s, snapshot %d, is the main one, %s", b, name, to.snapshot, said)
 }
 
 // restate is the answer of the manual to a rollback to before every position record

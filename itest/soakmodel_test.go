@@ -74,15 +74,6 @@ func (m *soakModel) apply(r soakRecord) {
 	}
 }
 
-// back is a rollback: the rows are those of a former time, and the records that came
-// since are applied again.
-func (m *soakModel) back(rows map[int][]soakRow, records int) {
-	m.rows = cloneRows(rows)
-	for _, r := range m.records[records:] {
-		m.apply(r)
-	}
-}
-
 // cloneRows copies rows, so that they stay what they were.
 func cloneRows(rows map[int][]soakRow) map[int][]soakRow {
 	out := map[int][]soakRow{}

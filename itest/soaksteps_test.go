@@ -47,6 +47,8 @@ func soakSteps() []soakStep {
 		{"mistake", 1, (*soak).mistake},
 		{"tag", 5, (*soak).tag},
 		{"rollback", 5, (*soak).rollback},
+		{"siege", 6, (*soak).siege},
+		{"branch", 1, (*soak).branch},
 		{"restart", 3, (*soak).restart},
 		{"kill", 3, (*soak).kill},
 	}
@@ -95,8 +97,17 @@ func object(cells map[string]string) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-// feedRecords produces changes, several of some keys, none of those to spare.
+// feedRecords has the daemon apply changes.
 func (s *soak) feedRecords(n int, spare ...int) {
+	s.t.Helper()
+	from := len(s.m.records)
+	s.produce(n, spare...)
+	s.follow(from)
+}
+
+// produce makes changes, several of some keys, none of those to spare. The model does not
+// know them before it follows.
+func (s *soak) produce(n int, spare ...int) {
 	s.t.Helper()
 	var recs []*kgo.Record
 	for range n {
@@ -112,15 +123,16 @@ func (s *soak) feedRecords(n int, spare ...int) {
 			recs = append(recs, put(s.pipes[0].Topic, part, object(r.cells)))
 		}
 		s.m.records = append(s.m.records, r)
-		s.follow(r)
 	}
 	s.kafka.Produce(s.t, recs...)
 }
 
-// follow applies a record to the model.
-func (s *soak) follow(r soakRecord) {
-	s.touch(r.key, r.cells != nil && len(s.m.rows[r.key]) > 0)
-	s.m.apply(r)
+// follow applies the records from a number on to the model.
+func (s *soak) follow(from int) {
+	for _, r := range s.m.records[from:] {
+		s.touch(r.key, r.cells != nil && len(s.m.rows[r.key]) > 0)
+		s.m.apply(r)
+	}
 }
 
 // touch notes that rows of a key change: updated says that they all stay what they are
@@ -179,29 +191,93 @@ func (s *soak) launched() string {
 // manual asks for, or is stopped.
 func (s *soak) beside(work func()) string {
 	s.t.Helper()
-	how := s.rnd.IntN(10)
-	if s.upkeep && how < 6 { // it may commit in the same moment
-		how += 4
-	}
-	switch {
-	case how < 6:
+	if s.held {
 		work()
-		if how < 3 {
-			return "idle"
-		}
-		s.lookNow()
-		return "looked"
-	case how < 9:
-		s.must("pause", "p")
-		work()
-		s.must("resume", "p")
-		return "paused"
+		return "too"
 	}
-	harness.MustStop(s.t, s.p)
+	how := []string{asIdle, asIdle, asLooking, asLooking, asPaused, asPaused, asPaused, asStopped}[s.rnd.IntN(8)]
+	how = s.hold(how)
 	work()
-	s.p = s.start()
-	s.waitApplied(s.p)
-	return "stopped"
+	s.release(how)
+	return how
+}
+
+// What the daemon does while others write, and what ends it.
+const (
+	asIdle    = "idle"    // it waits for records
+	asLooking = "looked"  // the same, and is made to look at the table then
+	asPaused  = "paused"  // until applier resume
+	asStopped = "stopped" // until it is started again
+)
+
+// hold makes the daemon leave the table to others. One that keeps house may commit at
+// any moment if it is not paused.
+func (s *soak) hold(how string) string {
+	s.t.Helper()
+	if s.upkeep && how != asStopped {
+		how = asPaused
+	}
+	switch how {
+	case asPaused:
+		s.must("pause", "p")
+	case asStopped:
+		harness.MustStop(s.t, s.p)
+	}
+	s.behind = len(s.m.records)
+	return how
+}
+
+// release ends what hold began. The records that wait, those that a rollback took back
+// among them, are applied to what others have left.
+func (s *soak) release(how string) {
+	s.t.Helper()
+	record, err := lastRecord(s.ref(), s.pipes[0].ID)
+	require.NoError(s.t, err)
+	switch how {
+	case asLooking, asPaused:
+		s.command("resume", "p")
+	case asStopped:
+		s.p = s.start()
+	}
+	if record == nil && s.step > 1 {
+		s.restate(s.behind)
+	}
+	if s.behind < len(s.m.records) || how == asStopped {
+		s.follow(s.behind)
+		s.waitApplied(s.p)
+	}
+}
+
+// siege has others do several things while the daemon may not, with records that wait.
+func (s *soak) siege() string {
+	how := s.hold([]string{asPaused, asStopped}[s.rnd.IntN(2)])
+	s.held = true
+	what := []string{how}
+	if n := s.rnd.IntN(20); n > 8 {
+		s.produce(n)
+		what = append(what, fmt.Sprintf("%d records", n))
+	}
+	others := []soakStep{
+		{"insert", 0, (*soak).insert},
+		{"delete", 0, (*soak).deleteRows},
+		{"update", 0, (*soak).updateRows},
+		{"compact", 0, (*soak).compact},
+		{"our compact", 0, (*soak).ourCompact},
+		{"expire", 0, (*soak).expire},
+		{"alter", 0, (*soak).alter},
+		{"alter", 0, (*soak).alter},
+		{"sql", 0, (*soak).sql},
+		{"rollback", 0, (*soak).rollback},
+	}
+	for range 2 + s.rnd.IntN(4) {
+		st := others[s.rnd.IntN(len(others))]
+		what = append(what, st.name+": "+st.do(s))
+		s.doing = strings.Join(what, "; ")
+		s.compare()
+	}
+	s.held = false
+	s.release(how)
+	return strings.Join(what, "; ")
 }
 
 func (s *soak) javaDoes(w harness.Write) string {
@@ -383,4 +459,3 @@ func (s *soak) merge(keys []int, v string) {
 		}
 	}
 }
-
