@@ -82,8 +82,15 @@ func (s *soak) present(name string) int {
 	return slices.IndexFunc(s.m.columns, func(c soakColumn) bool { return c.name == name })
 }
 
-// alter adds, drops, renames, widens or comments a column, or sets an option.
 func (s *soak) alter() string {
+	var change harness.Args
+	how := s.beside(func() { change = s.change() })
+	return fmt.Sprintf("%v, %s", change, how)
+}
+
+// change adds, drops, renames, widens or comments a column, or sets an option.
+func (s *soak) change() harness.Args {
+	s.t.Helper()
 	kind := s.rnd.IntN(2)
 	name := spare[kind][s.rnd.IntN(2)]
 	other := spare[kind][0]
@@ -114,13 +121,11 @@ func (s *soak) alter() string {
 	case what == 5:
 		change = harness.Args{"op": "set_option", "key": "compaction.min.file-num", "value": fmt.Sprint(3 + s.rnd.IntN(5))}
 	default:
-		change = harness.Args{"op": "update_comment", "name": "n", "comment": fmt.Sprint("of step ", s.step)}
+		change = harness.Args{"op": "update_comment", "name": "n", "comment": fmt.Sprintf("%d of step %d", s.rnd.IntN(1000), s.step)}
 	}
-	how := s.beside(func() {
-		require.NoError(s.t, s.java.Alter(s.t.Context(), s.ref(), change))
-		s.altered()
-	})
-	return fmt.Sprintf("%v, %s", change, how)
+	require.NoError(s.t, s.java.Alter(s.t.Context(), s.ref(), change))
+	s.altered()
+	return change
 }
 
 // mistake renames the merge key, which no pipeline can follow, and takes it back.
@@ -202,13 +207,15 @@ func (s *soak) goBack(to soakState, back func()) string {
 // branch makes a branch of a tag, on which Java inserts, the main one: a rollback of the
 // schema too.
 func (s *soak) branch() string {
-	if len(s.tags) == 0 {
-		return "nothing is tagged"
+	names := slices.Sorted(maps.Keys(s.tags))
+	names = slices.DeleteFunc(names, func(n string) bool { return !slices.Contains(snapshotIDs(s.ref()), s.tags[n].snapshot) })
+	if len(names) == 0 {
+		return "no snapshot that is there is tagged" // Java makes no branches of others
 	}
-	name, b := slices.Sorted(maps.Keys(s.tags))[s.rnd.IntN(len(s.tags))], fmt.Sprintf("b%d", s.step)
+	name, b := names[s.rnd.IntN(len(names))], fmt.Sprintf("b%d", s.step)
 	to := s.tags[name]
 	require.NoError(s.t, s.java.Branch(s.t.Context(), s.ref(), b, name))
-	schema := s.facts(filepath.Join("tag", "tag-"+name)).SchemaID
+	schema, latest := s.facts(filepath.Join("tag", "tag-"+name)).SchemaID, slices.Max(slices.Collect(maps.Keys(s.schemas)))
 	said := s.goBack(to, func() {
 		maps.DeleteFunc(s.tags, func(n string, st soakState) bool { return st.snapshot == to.snapshot && n != name })
 		maps.DeleteFunc(s.schemas, func(id int64, _ []soakColumn) bool { return id > schema })
@@ -216,13 +223,10 @@ func (s *soak) branch() string {
 		rows := s.fresh(s.absent(2))
 		do(s.t, s.java, harness.Ref{Warehouse: s.Warehouse, Table: "db.t$branch_" + b}, harness.InsertRows(rows...))
 		require.NoError(s.t, s.java.FastForward(s.t.Context(), s.ref(), b))
-		if s.rnd.IntN(2) == 0 { // the schema's number is that of one that was there before
-			return
-		}
-		if at := s.present("x1"); at < 0 {
-			s.m.addColumn(len(s.m.columns), "x1")
-			require.NoError(s.t, s.java.Alter(s.t.Context(), s.ref(), harness.Args{"op": "add_column", "name": "x1", "type": "INT"}))
-			s.altered()
+		if latest > schema && s.rnd.IntN(3) > 0 { // the numbers of the schemas that are gone are used again
+			for range latest - schema {
+				s.change()
+			}
 		}
 	})
 	return fmt.Sprintf("%s of tag %s, snapshot %d, is the main one, %s", b, name, to.snapshot, said)
