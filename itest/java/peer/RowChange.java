@@ -53,7 +53,8 @@ final class RowChange {
     this.matches = matches;
     this.set = set;
     this.base = stage.table.snapshotManager().latestSnapshot();
-    this.table = base == null ? stage.table : stage.table.copy(Map.of("scan.snapshot-id", Long.toString(base.id())));
+    // The snapshot under the table's schema of now, as Spark plans it: its own may be older.
+    this.table = base == null ? stage.table : stage.table.copyWithoutTimeTravel(Map.of("scan.snapshot-id", Long.toString(base.id())));
     this.vectors = table.coreOptions().deletionVectorsEnabled();
     this.tracked = table.coreOptions().rowTrackingEnabled() ? SpecialFields.rowTypeWithRowTracking(table.rowType(), false, true) : null;
   }
