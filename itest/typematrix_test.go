@@ -294,6 +294,9 @@ func (x *typeTable) tryOnCopy(writer string, w, phase int, why *typeException) e
 			delete(x.rows, id)
 		}
 	}()
+	if writer == "applier" {
+		return x.halted(ref, texts)
+	}
 	if err := x.write(ref, writer, texts, phase); err != nil {
 		return err
 	}
@@ -307,6 +310,21 @@ func (x *typeTable) tryOnCopy(writer string, w, phase int, why *typeException) e
 		}
 	}
 	return nil
+}
+
+// halted has a daemon of its own take rows that it cannot write, and returns what it
+// says when it stops.
+func (x *typeTable) halted(ref harness.Ref, texts []string) error {
+	topic := topicName(fmt.Sprintf("%s-%d", x.t.Name(), len(x.rows)))
+	x.kafka.CreateTopic(x.t, harness.Topic{Name: topic, Partitions: 1})
+	r := newRig(x.t, ref.Warehouse, pipe{Topic: topic, Table: ref.Table, Format: "{ type: json, binary: hex }"})
+	for _, text := range texts {
+		r.kafka.Produce(x.t, put(topic, 0, text))
+	}
+	p := r.start()
+	s := r.waitStatus(p, r.pipes[0].Name, "a halt", func(s pipelineStatus) bool { return s.Halt != nil })
+	p.Kill()
+	return fmt.Errorf("%s: %s", s.Halt.Code, s.Halt.Message)
 }
 
 // evolve carries the step out, by Java or by us as far as we have words for it.
