@@ -8,6 +8,7 @@ import org.apache.paimon.data.InternalArray;
 import org.apache.paimon.data.InternalMap;
 import org.apache.paimon.data.InternalRow;
 import org.apache.paimon.data.Timestamp;
+import org.apache.paimon.data.variant.Variant;
 import org.apache.paimon.types.ArrayType;
 import org.apache.paimon.types.DataType;
 import org.apache.paimon.types.DataTypeChecks;
@@ -92,6 +93,14 @@ final class Rows {
       case ROW -> {
         RowType rt = (RowType) t;
         object(o, g.getRow(i, rt.getFieldCount()), nested.computeIfAbsent(rt, x -> members(x, all(x))));
+      }
+      case VARIANT -> {
+        Variant x = g.getVariant(i);
+        o.ascii("{\"value\":");
+        o.hex(x.value());
+        o.ascii(",\"metadata\":");
+        o.hex(x.metadata());
+        o.put('}');
       }
       default -> throw new UnsupportedOperationException("no text for the type " + t.asSQLString());
     }

@@ -76,11 +76,11 @@ final class Tables {
 
   private static SchemaChange change(Args c) {
     return switch (c.str("op")) {
-      case "add_column" -> SchemaChange.addColumn(c.str("name"), Types.parse(c.str("type")), c.str("comment", null), move(c));
-      case "drop_column" -> SchemaChange.dropColumn(c.str("name"));
-      case "rename_column" -> SchemaChange.renameColumn(c.str("name"), c.str("to"));
-      case "update_type" -> SchemaChange.updateColumnType(c.str("name"), Types.parse(c.str("type")));
-      case "update_nullability" -> SchemaChange.updateColumnNullability(c.str("name"), c.bool("nullable", true));
+      case "add_column" -> SchemaChange.addColumn(path(c), Types.parse(c.str("type")), c.str("comment", null), move(c));
+      case "drop_column" -> SchemaChange.dropColumn(path(c));
+      case "rename_column" -> SchemaChange.renameColumn(path(c), c.str("to"));
+      case "update_type" -> SchemaChange.updateColumnType(path(c), Types.parse(c.str("type")), c.bool("keep_nullability", false));
+      case "update_nullability" -> SchemaChange.updateColumnNullability(path(c), c.bool("nullable", true));
       case "update_comment" -> SchemaChange.updateColumnComment(c.str("name"), c.str("comment"));
       case "update_default" -> SchemaChange.updateColumnDefaultValue(new String[] {c.str("name")}, c.str("default"));
       case "update_position" -> SchemaChange.updateColumnPosition(move(c));
@@ -88,6 +88,12 @@ final class Tables {
       case "remove_option" -> SchemaChange.removeOption(c.str("key"));
       default -> throw new IllegalArgumentException("unknown change " + c.str("op"));
     };
+  }
+
+  /** The column "name", or a field inside of one: "path" with "element", "key" and "value" for those of collections. */
+  private static String[] path(Args c) {
+    List<String> path = c.strings("path");
+    return path.isEmpty() ? new String[] {c.str("name")} : path.toArray(new String[0]);
   }
 
   private static SchemaChange.Move move(Args c) {

@@ -14,6 +14,7 @@ import org.apache.paimon.data.GenericArray;
 import org.apache.paimon.data.GenericMap;
 import org.apache.paimon.data.GenericRow;
 import org.apache.paimon.data.Timestamp;
+import org.apache.paimon.data.variant.GenericVariant;
 import org.apache.paimon.types.ArrayType;
 import org.apache.paimon.types.DataField;
 import org.apache.paimon.types.DataType;
@@ -66,8 +67,14 @@ final class Values {
       case MAP -> map(v, ((MapType) t).getKeyType(), ((MapType) t).getValueType());
       case MULTISET -> map(v, ((MultisetType) t).getElementType(), new IntType());
       case ROW -> row(v, (RowType) t);
+      case VARIANT -> variant((Map<?, ?>) v);
       default -> throw new UnsupportedOperationException("no value of the type " + t.asSQLString());
     };
+  }
+
+  /** A variant is given as it is stored. */
+  private static GenericVariant variant(Map<?, ?> m) {
+    return new GenericVariant(HexFormat.of().parseHex(m.get("value").toString()), HexFormat.of().parseHex(m.get("metadata").toString()));
   }
 
   private static Decimal decimal(String s, DecimalType t) {
