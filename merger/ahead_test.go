@@ -25,13 +25,15 @@ import (
 type farStore struct {
 	handler http.Handler
 	mu      sync.Mutex
-	asked   []string  // METHOD path
-	publish time.Time // when the answer to the last publish came
+	asked   []string       // METHOD path
+	bytes   objstore.Usage // of the bodies that went over the wire
+	publish time.Time      // when the answer to the last publish came
 }
 
 func (s *farStore) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.mu.Lock()
 	s.asked = append(s.asked, r.Method+" "+r.URL.RequestURI())
+	s.bytes.WrittenBytes += max(r.ContentLength, 0)
 	s.mu.Unlock()
 	r = r.Clone(r.Context()) // as a server would see it
 	r.Header.Set("Content-Length", strconv.FormatInt(r.ContentLength, 10))
@@ -40,6 +42,11 @@ func (s *farStore) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	rec := httptest.NewRecorder()
 	s.handler.ServeHTTP(rec, r)
+	if r.Method == http.MethodGet && !r.URL.Query().Has("list-type") && rec.Code < 300 {
+		s.mu.Lock()
+		s.bytes.ReadBytes += int64(rec.Body.Len())
+		s.mu.Unlock()
+	}
 	time.Sleep(time.Second)
 	if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/snapshot/snapshot-") {
 		s.mu.Lock()
@@ -55,7 +62,7 @@ func (s *farStore) RoundTrip(r *http.Request) (*http.Response, error) {
 func (s *farStore) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.asked = nil
+	s.asked, s.bytes = nil, objstore.Usage{}
 }
 
 // onFarStore opens a rig's table anew in an S3 store.
@@ -71,6 +78,7 @@ func (r *rig) onFarStore(t *testing.T) *farStore {
 	b, err := store.At("db.db/t")
 	require.NoError(t, err)
 	require.NoError(t, paimon.CreateTable(ctx, b, r.table.Schema()))
+	r.far = b
 	r.table, err = paimon.OpenTable(ctx, b, paimon.Write)
 	require.NoError(t, err)
 	r.a, err = New(ctx, r.set, Deps{Name: "db.t", Table: r.table, Source: r, Letters: r, Observer: rigObserver{r}})
@@ -78,34 +86,48 @@ func (r *rig) onFarStore(t *testing.T) *farStore {
 	return far
 }
 
-// A commit takes three round trips from the closed batch to the answer of its
-// publish if nobody else writes, and a fourth where old rows must be read.
-func TestS3_ACommitTakesThreeRoundTrips(t *testing.T) {
-	for name, options := range map[string]map[string]string{
-		"vectors": nil, "buckets, vectors": {"bucket": "3", "bucket-key": "k"},
-		"tracked, vectors": {"row-tracking.enabled": "true"}, "copy on write": {"deletion-vectors.enabled": "false"},
-	} {
+// farCommit commits three keys and returns how long it took from the closed batch to
+// the answer of the publish.
+func (r *rig) farCommit(far *farStore, v string) time.Duration {
+	for _, k := range []int64{1, 2, 3} {
+		r.put(0, k, v)
+	}
+	far.forget()
+	from := time.Now()
+	c := r.commit()
+	require.EqualValues(r.t, len(far.asked), c.Store.Reads+c.Store.Writes, "what the commit says that it asked")
+	require.EqualValues(r.t, strings.Count(strings.Join(far.asked, "\n"), "PUT "), c.Store.Writes)
+	require.Equal(r.t, far.bytes.WrittenBytes, c.Store.WrittenBytes)
+	require.Equal(r.t, far.bytes.ReadBytes, c.Store.ReadBytes)
+	return far.publish.Sub(from)
+}
+
+// farModes are kinds of tables.
+var farModes = map[string]map[string]string{
+	"vectors": nil, "buckets, vectors": {"bucket": "3", "bucket-key": "k"},
+	"tracked, vectors": {"row-tracking.enabled": "true"}, "copy on write": {"deletion-vectors.enabled": "false"},
+}
+
+// A commit takes two round trips from the closed batch to the answer of its publish if
+// nobody else writes, and a third where old rows must be read. Its requests are few.
+func TestS3_ACommitTakesTwoRoundTrips(t *testing.T) {
+	for name, options := range farModes {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, rigOptions{fields: kv(), key: []int{0}, options: options, settings: func(s *Settings) { s.VerifySample = 0 }})
 				far := r.onFarStore(t)
 				r.begin()
-				commit := func(v string) time.Duration {
-					for _, k := range []int64{1, 2, 3} {
-						r.put(0, k, v)
-					}
-					far.forget()
-					from := time.Now()
-					r.commit()
-					return far.publish.Sub(from)
-				}
-				commit("first")
+				r.farCommit(far, "first") // behind a look: nobody knows yet who writes here
 				for _, v := range []string{"second", "third", "fourth"} {
-					took, trips := commit(v), 3
-					if strings.Contains(strings.Join(far.asked, " "), "GET /lake/db.db/t/bucket-") {
+					took, trips := r.farCommit(far, v), 2
+					asked := strings.Join(far.asked, "\n")
+					if strings.Contains(asked, "GET /lake/db.db/t/bucket-") {
 						trips++
 					}
-					require.Equal(t, time.Duration(trips)*time.Second, took, "%s: %s", v, strings.Join(far.asked, "\n"))
+					require.Equal(t, time.Duration(trips)*time.Second, took, "%s: %s", v, asked)
+					reads, writes := len(far.asked)-strings.Count(asked, "PUT "), strings.Count(asked, "PUT ")
+					require.LessOrEqual(t, reads, 9+strings.Count(asked, "GET /lake/db.db/t/bucket-"), asked)
+					require.LessOrEqual(t, writes, 10, asked)
 				}
 				r.close()
 			})
@@ -113,8 +135,66 @@ func TestS3_ACommitTakesThreeRoundTrips(t *testing.T) {
 	}
 }
 
-// What is asked ahead is asked once, by whoever comes first, and not after a write.
-func TestS3_AnAnswerAskedAheadIsUsedOnce(t *testing.T) {
+// Snapshots that have expired cost no round trip.
+func TestS3_ACommitTakesTwoRoundTripsWhereSnapshotsExpire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		r := newRig(t, rigOptions{fields: kv(), key: []int{0}, settings: func(s *Settings) { s.VerifySample = 0 }})
+		far := r.onFarStore(t)
+		r.begin()
+		for _, v := range []string{"first", "second", "third", "fourth"} {
+			r.farCommit(far, v)
+		}
+		b, p := r.table.Bucket(), r.table.Paths()
+		require.NoError(t, b.Replace(ctx, p.EarliestHint(), []byte("3")))
+		require.NoError(t, b.Delete(ctx, p.Snapshot(1), p.Snapshot(2)))
+		r.farCommit(far, "fifth") // which finds that out
+		require.Equal(t, 2*time.Second, r.farCommit(far, "sixth"), strings.Join(far.asked, "\n"))
+		r.close()
+	})
+}
+
+// Whoever else commits costs the batch that meets it an attempt, and the batches behind
+// it a round trip each for as long as looks find commits of others.
+func TestS3_BehindTheCommitOfAnotherTheLookComesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, rigOptions{fields: kv(), key: []int{0}, apply: batcher.Mirror, settings: func(s *Settings) { s.VerifySample = 0 }})
+		far := r.onFarStore(t)
+		r.begin()
+		for _, v := range []string{"first", "second"} {
+			r.farCommit(far, v)
+		}
+		for i, attempts := range []int{2, 1, 1} {
+			r.foreign(kvRow(int64(100+i), "theirs"))
+			r.farCommit(far, "ours")
+			require.Equal(t, attempts, r.committed[len(r.committed)-1].Attempts, "batch %d behind the first commit of another", i)
+		}
+		require.Equal(t, 3*time.Second, r.farCommit(far, "alone again"), "by a look that finds nothing")
+		require.Equal(t, 2*time.Second, r.farCommit(far, "alone"))
+		require.Equal(t, []string{"k=1 v=alone", "k=100 v=theirs", "k=101 v=theirs", "k=102 v=theirs", "k=2 v=alone", "k=3 v=alone"}, r.rows())
+		r.close()
+	})
+}
+
+// A batch that maintenance of this process has committed behind looks first: it is told.
+func TestS3_BehindMaintenanceABatchIsOneAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, rigOptions{fields: kv(), key: []int{0}, apply: batcher.Mirror, settings: func(s *Settings) { s.VerifySample = 0 }})
+		far := r.onFarStore(t)
+		r.begin()
+		for _, v := range []string{"first", "second"} {
+			r.farCommit(far, v)
+		}
+		r.foreign(kvRow(100, "compacted"))
+		r.post(Maintained{})
+		r.farCommit(far, "third")
+		require.Equal(t, 1, r.committed[len(r.committed)-1].Attempts)
+		r.close()
+	})
+}
+
+// An answer that was asked ahead is for who comes first, as often as it was asked, and not after a write.
+func TestS3_AnAnswerAskedAheadIsUsedAsOftenAsItWasAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		r := newRig(t, rigOptions{fields: kv(), key: []int{0}, apply: batcher.Mirror})
@@ -143,6 +223,11 @@ func TestS3_AnAnswerAskedAheadIsUsedOnce(t *testing.T) {
 			require.ErrorIs(t, err, objstore.ErrNotExist)
 		}), "all in one round trip")
 		require.Equal(t, time.Second, took(read("old")), "a second time it is asked again")
+		forget()
+
+		forget = b.Ahead(ctx, get("a"), get("a"))
+		require.Equal(t, time.Second, took(func() { read("old")(); read("old")() }), "one answer to a question that is asked twice")
+		require.Equal(t, time.Second, took(read("old")), "… and not to a third one")
 		forget()
 
 		forget = b.Ahead(ctx, get("a"))

@@ -59,6 +59,7 @@ type Commit struct {
 	Attempts int
 	Took     time.Duration // from the batch's arrival at the loop
 	Stages   map[string]time.Duration
+	Store    objstore.Usage // all that the batch asked of the table's store, lost attempts included
 }
 
 // Observer is told what happens, for metrics, logs and the demo. Calls come
@@ -118,7 +119,8 @@ type Applier struct {
 	taken          time.Time
 	busy           atomic.Pointer[Busy]
 	stages         map[string]time.Duration
-	stillAsked     func() // forgets what askStill asked
+	stillAsked     func()         // forgets what askStill asked
+	usage          objstore.Usage // of the table's store when the batch in hand was taken
 
 	control chan Event
 	batches chan *batcher.Batch
@@ -369,7 +371,7 @@ func (a *Applier) take(b *batcher.Batch) {
 		a.src.Release(b)
 		return
 	}
-	a.taken, a.starving = a.set.Now(), false
+	a.taken, a.starving, a.usage = a.set.Now(), false, a.storeUsage()
 	clear(a.stages)
 	a.batch = b
 	a.batchIDs++
@@ -599,7 +601,8 @@ func (a *Applier) do(ctx context.Context, eff Effect) (Event, error) {
 		}
 		return Hinted{}, nil
 	case Acknowledge:
-		return Acked{}, a.acknowledge(ctx, e)
+		record := a.attempt.record
+		return Acked{record}, a.acknowledge(ctx, e)
 	}
 	return nil, fmt.Errorf("effect %T is not known", eff)
 }
@@ -653,6 +656,8 @@ func (a *Applier) acknowledge(ctx context.Context, e Acknowledge) error {
 	a.mark(SnapRef{ID: e.Target})
 	a.src.Committed(e.Batch.Next)
 	c := Commit{Op: e.Batch.Op, Snapshot: e.Target, Bytes: a.attempt.bytes, Attempts: a.state.Attempt, Stages: maps.Clone(a.stages)}
+	now := a.storeUsage()
+	c.Store, a.usage = now.Since(a.usage), now
 	if e.Batch.Op == "" {
 		c.Took = a.set.Now().Sub(a.taken)
 		c.Batch = a.batch
@@ -676,6 +681,14 @@ func (a *Applier) acknowledge(ctx context.Context, e Acknowledge) error {
 	a.attempt, a.planned, a.missing = nil, nil, 0
 	clear(a.copied)
 	return nil
+}
+
+// storeUsage is what the table's store was asked so far.
+func (a *Applier) storeUsage() objstore.Usage {
+	if b, ok := a.table.Bucket().(interface{ Usage() objstore.Usage }); ok {
+		return b.Usage()
+	}
+	return objstore.Usage{}
 }
 
 func (a *Applier) nextIdentifier() int64 {

@@ -26,7 +26,10 @@ func Identity(name string, firstSchema []byte) string {
 // look performs steps 2 and 3: latest snapshot, newest record, and everything
 // that forbids going on.
 func (a *Applier) look(ctx context.Context, e Look) (Event, error) {
-	defer a.askLook(ctx, e)()
+	if !e.Confirm { // or else write has asked
+		a.forgetStill()
+		defer a.ahead(ctx, a.lookAsks(e)...)()
+	}
 	halt, reopen, err := a.checkTable(ctx)
 	if halt != nil || reopen || err != nil {
 		return Looked{Problem: halt, Reopen: reopen}, err
@@ -48,6 +51,9 @@ func (a *Applier) look(ctx context.Context, e Look) (Event, error) {
 	}
 	if l.Problem, err = a.judge(ctx, w); l.Problem != nil || err != nil {
 		return l, err
+	}
+	if e.Confirm && l.Latest == e.Known {
+		return l, nil // the rest is for loops that rest
 	}
 	l.Stale = a.stale(w)
 	l.Marker, l.Pinned = a.marks(ctx, l.RecordAt)
@@ -81,7 +87,7 @@ func (a *Applier) walk(ctx context.Context, e Look) (*walk, *Halt, error) {
 			return nil, nil, err
 		}
 		if latest >= e.Known.ID && latest > 0 {
-			earliest, err := paimon.EarliestSnapshotID(ctx, b, p)
+			earliest, err := a.findEarliest(ctx)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -100,6 +106,16 @@ func (a *Applier) walk(ctx context.Context, e Look) (*walk, *Halt, error) {
 		return &walk{}, nil, nil
 	}
 	return a.chain.follow(ctx, ids[len(ids)-1], ids[0])
+}
+
+// findEarliest is the earliest snapshot: most often that of the look before. The hint
+// is there only once snapshots have expired, and without it their folder is listed.
+func (a *Applier) findEarliest(ctx context.Context) (int64, error) {
+	b, p := a.table.Bucket(), a.table.Paths()
+	if same, err := paimon.IsEarliest(ctx, b, p, a.earliest); same || err != nil {
+		return a.earliest, err
+	}
+	return paimon.EarliestSnapshotID(ctx, b, p)
 }
 
 // intact reports whether a snapshot seen before is still the same.
@@ -366,6 +382,7 @@ func (a *Applier) readBack(ctx context.Context, e ReadBack) (Event, error) {
 	if mutant.On(mutant.ReadBack) {
 		return ReadBacked{BackSound}, nil
 	}
+	defer a.askReadBack(ctx, e)()
 	l, err := a.chain.fresh(ctx, e.Target)
 	if errors.Is(err, objstore.ErrNotExist) {
 		expired, err := a.expired(ctx, e.Target)

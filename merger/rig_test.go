@@ -26,6 +26,7 @@ import (
 type rig struct {
 	t       require.TestingT
 	disk    *objstore.Mem
+	far     objstore.Bucket // where the table is instead, nil for disk
 	marks   *objstore.Mem
 	table   *paimon.Table
 	set     Settings
@@ -179,17 +180,25 @@ func (r *rig) record(part int32) {
 	r.offsets[part]++
 }
 
+// bucket is where other writers find the table.
+func (r *rig) bucket() objstore.Bucket {
+	if r.far != nil {
+		return r.far
+	}
+	return r.disk
+}
+
 // latest reads the latest snapshot's state.
 func (r *rig) latest() *paimon.State {
 	ctx := context.Background()
-	id, err := paimon.LatestSnapshotID(ctx, r.disk, r.table.Paths())
+	id, err := paimon.LatestSnapshotID(ctx, r.bucket(), r.table.Paths())
 	require.NoError(r.t, err)
 	if id == 0 {
 		st, err := r.table.State(ctx, nil)
 		require.NoError(r.t, err)
 		return st
 	}
-	s, err := paimon.ReadSnapshot(ctx, r.disk, r.table.Paths(), id)
+	s, err := paimon.ReadSnapshot(ctx, r.bucket(), r.table.Paths(), id)
 	require.NoError(r.t, err)
 	st, err := r.table.State(ctx, s)
 	require.NoError(r.t, err)
@@ -268,7 +277,7 @@ func (r *rig) publishForeign(ctx context.Context, ch paimon.Changes, objects []o
 		Operation: paimon.OperationWrite, TimeMillis: r.now.UnixMilli(), NewUUID: r.uuid,
 	})
 	require.NoError(r.t, err)
-	require.NoError(r.t, r.disk.PutAll(ctx, append(objects, c.Objects...)))
+	require.NoError(r.t, r.bucket().PutAll(ctx, append(objects, c.Objects...)))
 	require.NoError(r.t, r.table.Publish(ctx, c))
 }
 

@@ -207,7 +207,7 @@ func (i *instance) step() {
 	case w.chance(30):
 		i.a.step(Tick{})
 	}
-	if i.a != nil && before.Phase == PhaseIdle && before.Paused && i.a.state.Phase == PhaseLook && i.a.state.Batch != nil {
+	if i.a != nil && before.Phase == PhaseIdle && before.Paused && i.a.state.Batch != nil && (i.a.state.Phase == PhaseLook || i.a.state.Phase == PhaseSync) {
 		w.fail("pause", "i%d begins a batch while it is paused", i.n)
 	}
 }

@@ -21,6 +21,7 @@ const (
 	PhaseSync                 // step 4: bring the index up to the latest snapshot
 	PhasePlan                 // step 5: look keys up, decide rows
 	PhaseWrite                // step 6–9: write data, vectors, manifests; build the snapshot
+	PhaseConfirm              // step 2, 3 of an attempt that began without them
 	PhaseStill                // step 10: is the base still the latest?
 	PhasePublish              // step 11: create snapshot-N
 	PhaseSlot                 // step 12: read snapshot-N to learn what happened
@@ -33,7 +34,7 @@ const (
 )
 
 var phaseNames = [...]string{
-	"standby", "recover", "resolve", "resume", "idle", "look", "sync", "plan", "write",
+	"standby", "recover", "resolve", "resume", "idle", "look", "sync", "plan", "write", "confirm",
 	"still", "publish", "slot", "after", "hint", "ack", "backoff", "halted", "stopped",
 }
 
@@ -96,14 +97,20 @@ type State struct {
 	Positions change.Positions // of the newest record, as far as known; nil before the first look
 	Known     SnapRef          // newest snapshot seen and found sound
 	Batch     *BatchInfo
-	Attempt   int     // of this batch, from 1
-	Base      SnapRef // what this attempt is built on
-	Target    int64   // the snapshot id this attempt publishes
-	InFlight  bool    // a publish of this attempt may have happened
-	Doubt     *Halt   // why the outcome of the last publish is unknown; nil without one
-	Retries   int     // consecutive failures, for the backoff
-	Halt      *Halt
-	Txn       string // identifies the snapshot of this attempt
+	// Own is the record of the newest snapshot, if this loop committed it and has seen
+	// nobody else commit since the commit before: the next batch begins on it without
+	// a look. nil: it looks first.
+	Own      *Record
+	Unlooked bool    // this attempt began on Own; it looks before it publishes
+	Moved    bool    // somebody else committed before this batch
+	Attempt  int     // of this batch, from 1
+	Base     SnapRef // what this attempt is built on
+	Target   int64   // the snapshot id this attempt publishes
+	InFlight bool    // a publish of this attempt may have happened
+	Doubt    *Halt   // why the outcome of the last publish is unknown; nil without one
+	Retries  int     // consecutive failures, for the backoff
+	Halt     *Halt
+	Txn      string // identifies the snapshot of this attempt
 }
 
 // Quiet reports whether a paused loop publishes nothing more until it is resumed.
@@ -116,6 +123,8 @@ type (
 	Look struct {
 		Known SnapRef
 		Full  bool // list and check the whole chain, the schema and the identity
+		// Confirm: it is asked beside the files of an attempt that began without it.
+		Confirm bool
 	}
 	// ResolveStart: ask Kafka where a first start begins → Resolved or Failed.
 	ResolveStart struct{}
@@ -149,6 +158,8 @@ type (
 		Topics  map[string]string
 		Cluster string
 		Attempt int
+		// Unlooked: the look that comes next is to be asked beside the files.
+		Unlooked bool
 	}
 	// Still: is Base still the latest, are we still a member → Stilled or Failed.
 	Still struct{ Base SnapRef }
@@ -292,8 +303,8 @@ type (
 	ReadBacked struct{ Result ReadBackResult }
 	// Hinted answers WriteHint.
 	Hinted struct{}
-	// Acked answers Acknowledge.
-	Acked struct{}
+	// Acked answers Acknowledge. Record is that of the snapshot; nobody changes it.
+	Acked struct{ Record *Record }
 	// Waited answers Wait.
 	Waited struct{}
 	// Failed answers any effect that could not be done. Nothing is known to have
@@ -319,6 +330,9 @@ type (
 	// RecheckAsked: the table was changed by a command, so look at it. It ends a
 	// halt, but not a pause.
 	RecheckAsked struct{}
+	// Maintained: maintenance of this process has committed to the table, so the next
+	// batch begins with a look.
+	Maintained struct{}
 	// StopAsked: finish the batch in hand and stop.
 	StopAsked struct{}
 	// ReopenAsked: what comes next needs the table opened anew, with another schema.
@@ -357,6 +371,7 @@ func (Tick) event()          {}
 func (PauseAsked) event()    {}
 func (ResumeAsked) event()   {}
 func (RecheckAsked) event()  {}
+func (Maintained) event()    {}
 func (StopAsked) event()     {}
 func (ReopenAsked) event()   {}
 func (SourceHalted) event()  {}

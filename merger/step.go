@@ -32,6 +32,9 @@ func Step(s State, ev Event) (State, []Effect) {
 		return s.recheck()
 	case RecheckAsked:
 		return s.recheck()
+	case Maintained:
+		s.Own = nil
+		return s, nil
 	case StopAsked:
 		s.Stop = true
 		return s.settle()
@@ -72,7 +75,7 @@ func Step(s State, ev Event) (State, []Effect) {
 	case Hinted:
 		return s.begin(PhaseAck)
 	case Acked:
-		return s.acked()
+		return s.acked(e.Record)
 	case Waited:
 		return s.waited()
 	}
@@ -87,7 +90,10 @@ func (s State) begin(p Phase) (State, []Effect) {
 	case PhaseRecover:
 		return s, []Effect{Look{Known: s.Known, Full: true}}
 	case PhaseLook:
+		s.Unlooked = false
 		return s, []Effect{Look{Known: s.Known}}
+	case PhaseConfirm:
+		return s, []Effect{Look{Known: s.Known, Confirm: true}}
 	case PhaseResolve:
 		return s, []Effect{ResolveStart{}}
 	case PhaseResume:
@@ -100,6 +106,7 @@ func (s State) begin(p Phase) (State, []Effect) {
 		return s, []Effect{Write{
 			Batch: s.Batch, Base: s.Base, Target: s.Target, Seq: s.Seq + 1, Epoch: s.Epoch,
 			Chain: s.Chain, Gaps: s.Gaps + s.Batch.Gaps, Deletes: s.Deletes, Topics: s.Topics, Cluster: s.Cluster, Attempt: s.Attempt,
+			Unlooked: s.Unlooked,
 		}}
 	case PhaseStill:
 		return s, []Effect{Still{s.Base}}
@@ -142,9 +149,34 @@ func (s State) settle() (State, []Effect) {
 		return s.reopen()
 	case s.Phase == PhaseIdle && s.Batch != nil && (!s.Paused || mutant.On(mutant.PauseHolds)):
 		s.Attempt = 1
-		return s.begin(PhaseLook)
+		return s.firstAttempt()
 	}
 	return s, nil
+}
+
+// firstAttempt begins a batch with a look at the table. Where nobody else was seen to
+// commit since our own last commit, what a look would find is known: there the attempt
+// is built on that commit at once, and the look is asked beside its files, which saves
+// a store far away a round trip. Nothing is published before that look is answered, so
+// all that it may find is found as before, only after the files were written:
+//
+//	we:     commit 7 │ plan, write 8 beside a look │ still, publish 8
+//	others:          8 ............................. the look finds it: plan anew, on 8
+//	                 rollback, schema, record ...... the look finds it: halt, reopen, fenced
+//	                                        8 ...... the name is taken: look, plan anew
+//	                                        rollback the base is gone: read back halts
+//
+// The last two are those that an attempt meets which looked first. Who commits often to the same table would make each such attempt a wasted one: after
+// a commit of somebody else batches look first until one finds nothing new.
+func (s State) firstAttempt() (State, []Effect) {
+	own := s.Own
+	s.Own, s.Moved = nil, false
+	if own == nil || s.Batch.Op != "" {
+		return s.begin(PhaseLook)
+	}
+	s.adoptRecord(own)
+	s.Base, s.Target, s.Unlooked = s.Known, s.Known.ID+1, true
+	return s.begin(PhaseSync)
 }
 
 // idle: no batch is in hand, or one that may not be begun now.
@@ -203,7 +235,7 @@ func (s State) revoked() (State, []Effect) {
 
 // recover reads the table anew and drops what was built on older knowledge.
 func (s State) recover() (State, []Effect) {
-	s.Again, s.Trouble, s.Reopen = false, nil, false
+	s.Again, s.Trouble, s.Reopen, s.Own = false, nil, false, nil
 	return s.dropBatch(func(s State) (State, []Effect) { return s.begin(PhaseRecover) })
 }
 
@@ -385,8 +417,20 @@ func (s State) looked(l Looked) (State, []Effect) {
 		return s.recovered(l)
 	}
 	var notes []Effect
+	if s.Phase == PhaseConfirm {
+		// With the very snapshot that the attempt is built on still the latest, all that
+		// it took for granted holds, the record's positions and epoch included.
+		if l.Latest == s.Base {
+			return s.begin(PhaseStill)
+		}
+		s.Attempt, s.Txn, s.Unlooked = s.Attempt+1, "", false
+		notes = append(notes, Note{NoticeStillMoved}, Discard{})
+	}
 	if !l.KnownIntact {
 		notes = append(notes, Note{NoticeLostSnapshot})
+	}
+	if s.Moved = l.Latest != s.Known; s.Moved {
+		s.Own = nil
 	}
 	s.Known = l.Latest
 	if s.Batch == nil {
@@ -398,7 +442,7 @@ func (s State) looked(l Looked) (State, []Effect) {
 			return s.dropBatch(func(s State) (State, []Effect) { return s.recovered(l) })
 		})
 	}
-	s.adoptRecord(l)
+	s.adoptRecord(l.Record)
 	s.Base, s.Target = l.Latest, l.Latest.ID+1
 	return s.with(notes, func(s State) (State, []Effect) { return s.begin(PhaseSync) })
 }
@@ -446,13 +490,13 @@ func (s State) fence(l Looked) (Notice, bool) {
 func (s State) sameTopics(r *Record) bool { return maps.Equal(r.TopicIDs(), s.Topics) }
 
 // adoptRecord takes what the next record builds on from the newest one.
-func (s *State) adoptRecord(l Looked) {
-	if l.Record == nil {
+func (s *State) adoptRecord(r *Record) {
+	if r == nil {
 		s.Seq, s.Chain, s.Gaps, s.Deletes = 0, "", 0, nil
 	} else {
-		s.Seq, s.Chain, s.Gaps, s.Deletes = l.Record.Seq, l.Record.Chain, l.Record.Gaps, l.Record.Deletes
+		s.Seq, s.Chain, s.Gaps, s.Deletes = r.Seq, r.Chain, r.Gaps, r.Deletes
 		if s.Batch.operator() {
-			s.Epoch = max(s.Epoch, l.Record.Epoch+1)
+			s.Epoch = max(s.Epoch, r.Epoch+1)
 		}
 	}
 	if s.Batch.Topics != nil {
@@ -512,7 +556,7 @@ func (s State) idleLooked(l Looked) (State, []Effect) {
 	if l.Stale && !s.Paused && !mutant.On(mutant.CarryForward) {
 		s.Batch = &BatchInfo{Start: s.Positions, Next: s.Positions, Op: "carry"}
 		s.Attempt = 1
-		s.adoptRecord(l)
+		s.adoptRecord(l.Record)
 		s.Base, s.Target = l.Latest, l.Latest.ID+1
 		return s.begin(PhaseSync)
 	}
@@ -589,6 +633,9 @@ func (s State) written(w Written) (State, []Effect) {
 		return s.with([]Effect{Note{NoticeConflict}, Discard{}}, func(s State) (State, []Effect) { return s.begin(PhaseLook) })
 	}
 	s.Txn = w.Txn
+	if s.Unlooked && !mutant.On(mutant.Confirm) {
+		return s.begin(PhaseConfirm)
+	}
 	return s.begin(PhaseStill)
 }
 
@@ -676,8 +723,12 @@ func (s State) readBacked(r ReadBacked) (State, []Effect) {
 	return s.begin(PhaseHint)
 }
 
-func (s State) acked() (State, []Effect) {
+func (s State) acked(r *Record) (State, []Effect) {
 	b := s.Batch
+	s.Own = nil
+	if b.Op == "" && !s.Moved {
+		s.Own = r
+	}
 	s.Positions = b.Next
 	s.Known = SnapRef{s.Target, s.Txn}
 	s.Batch, s.Txn, s.Attempt, s.Retries, s.Halt = nil, "", 0, 0, nil

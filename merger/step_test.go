@@ -57,6 +57,8 @@ func reached(t require.TestingT) []struct {
 	hint := append(after[:len(after):len(after)], ReadBacked{BackSound})
 	ack := append(hint[:len(hint):len(hint)], Hinted{})
 	with := func(base []Event, more ...Event) []Event { return append(base[:len(base):len(base)], more...) }
+	own := with(ack, Acked{recordAt(20, 2)})
+	unlooked := with(own, BatchReady{&BatchInfo{ID: 3, Start: at(20), Next: at(30)}})
 	io := Failed{CodeIO, "io"}
 	list := []struct {
 		name   string
@@ -81,6 +83,9 @@ func reached(t require.TestingT) []struct {
 		{"after", after},
 		{"hint", hint},
 		{"ack", ack},
+		{"idle: own", own},
+		{"unlooked: sync", unlooked},
+		{"unlooked: confirm", with(unlooked, Synced{}, Planned{}, Written{Txn: "2"})},
 		{"backoff: recover", []Event{Assigned{}, io}},
 		{"backoff: look", with(write, io)},
 		{"backoff: slot", with(slot, Slot{SlotUnreadable})},

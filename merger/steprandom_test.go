@@ -17,6 +17,8 @@ type stepWorld struct {
 	s       State
 	due     Effect
 	next    int64 // where the table stands
+	top     SnapRef
+	found   SnapRef // by the last look since the batch in hand came; -1: there was none
 	epoch   int64
 	record  bool
 	batches uint64
@@ -33,6 +35,9 @@ func (w *stepWorld) step(ev Event) {
 	s, effects := Step(w.s, ev)
 	w.trace = append(w.trace, fmt.Sprintf("%T%v: %s → %s [%s]", ev, ev, stateText(before), stateText(s), effectsText(effects)))
 	w.s = s
+	if b := s.Batch; b != nil && b != before.Batch && b.Op == "" {
+		w.found = SnapRef{ID: -1}
+	}
 	for _, e := range effects {
 		w.effect(e)
 	}
@@ -58,6 +63,7 @@ func (w *stepWorld) effect(e Effect) {
 		require.False(w.t, w.away, "publishes without the table: %v", w.trace)
 		require.False(w.t, w.quiet, "publishes while paused: %v", w.trace)
 		require.True(w.t, w.still || w.s.Retries > 0, "publishes without looking")
+		require.Equal(w.t, w.found, w.s.Base, "publishes on another snapshot than it has found: %v", w.trace)
 		w.await(e)
 	default:
 		w.await(e)
@@ -143,15 +149,15 @@ func (w *stepWorld) event(e Effect) Event {
 		return Hinted{}
 	case Acknowledge:
 		w.settleBatch(e.Batch, "committed")
-		return Acked{}
+		return Acked{recordAt(w.next, w.epoch)}
 	}
 	return Waited{}
 }
 
 func (w *stepWorld) look() Looked {
-	l := Looked{Latest: SnapRef{w.next + 1, fmt.Sprint("s", w.next)}, KnownIntact: true, Marker: w.record, Pinned: w.record, Stale: w.pick(5) == 0}
+	l := Looked{KnownIntact: true, Marker: w.record, Pinned: w.record, Stale: w.pick(5) == 0}
 	if w.record {
-		l.Record, l.RecordAt = recordAt(w.next, w.epoch), l.Latest
+		l.Record = recordAt(w.next, w.epoch)
 	}
 	switch w.pick(19) {
 	case 0:
@@ -159,12 +165,17 @@ func (w *stepWorld) look() Looked {
 	case 1: // another instance went on
 		w.record, w.epoch, w.next = true, w.epoch+2, w.next+5
 		l.Record = recordAt(w.next, w.epoch)
+		w.top = SnapRef{w.top.ID + 2, fmt.Sprint("s", w.next)}
 	case 2: // rolled back
 		if w.record && w.next > 3 {
 			w.next -= 3
 			l.Record = recordAt(w.next, w.epoch)
+			w.top = SnapRef{w.top.ID - 1, fmt.Sprint("r", w.next)}
 		}
+	case 3: // somebody else added rows
+		w.top = SnapRef{w.top.ID + 1, "foreign"}
 	}
+	l.Latest, l.RecordAt, w.found = w.top, w.top, w.top
 	return l
 }
 
@@ -172,6 +183,7 @@ func (w *stepWorld) look() Looked {
 func (w *stepWorld) publish() {
 	if b := w.s.Batch; b != nil && b.Next != nil {
 		w.next, w.epoch, w.record = b.Next[stepPart].Next, w.s.Epoch, true
+		w.top = SnapRef{w.s.Target, w.s.Txn}
 	}
 }
 
@@ -200,7 +212,7 @@ func (w *stepWorld) slot() SlotHolder {
 
 // act lets one thing happen that nobody waits for.
 func (w *stepWorld) act() {
-	switch rapid.IntRange(0, 10).Draw(w.t, "act") {
+	switch rapid.IntRange(0, 11).Draw(w.t, "act") {
 	case 0:
 		w.step(Assigned{})
 	case 1:
@@ -215,6 +227,8 @@ func (w *stepWorld) act() {
 		w.step(SourceHalted{Halt: Halt{CodeGap, "x"}})
 	case 6:
 		w.step(Tick{})
+	case 7:
+		w.step(Maintained{})
 	default:
 		from := w.next
 		if rapid.IntRange(0, 4).Draw(w.t, "elsewhere") == 0 {
@@ -278,6 +292,15 @@ func TestStep_Decisions(t *testing.T) {
 	unmarked := sound(10, 2)
 	unmarked.Pinned = false
 	newer := sound(10, 9)
+	// Behind a commit of our own nobody else's was seen: the next batch has no look first.
+	won := []Event{Published{PublishWon}, ReadBacked{BackSound}, Hinted{}, Acked{recordAt(20, 2)}}
+	own := with(attempt, won...)
+	second := BatchReady{&BatchInfo{ID: 2, Start: at(20), Next: at(30)}}
+	unlooked := with(own, second, Synced{}, Planned{})
+	same := sound(20, 2)
+	same.Latest = SnapRef{10, "txn"}
+	foreign := same
+	foreign.Latest = SnapRef{11, "s11"}
 	other := sound(10, 2)
 	other.Record.Topics = map[string]RecordTopic{stepPart.Topic: {ID: "another", Partitions: other.Record.Topics[stepPart.Topic].Partitions}}
 	for _, c := range []struct {
@@ -286,6 +309,22 @@ func TestStep_Decisions(t *testing.T) {
 		state  string
 		effect string // of the last event
 	}{
+		{"behind our own commit a batch begins without a look", with(own, second), "sync waiting batch{t/0[20,30)}", "Sync"},
+		{"… and looks before it publishes", with(unlooked, Written{Txn: "2"}), "confirm waiting batch{t/0[20,30)}", "Look"},
+		{"… where nothing moved it goes on", with(unlooked, Written{Txn: "2"}, same), "still waiting batch{t/0[20,30)}", "Still"},
+		{"… where somebody else has committed it is made anew on that", with(unlooked, Written{Txn: "2"}, foreign), "sync waiting batch{t/0[20,30)}", "note:still_moved Discard Sync"},
+		{"… and the attempt on that has looked", with(unlooked, Written{Txn: "2"}, foreign, Synced{}, Planned{}, Written{Txn: "3"}), "still waiting batch{t/0[20,30)}", "Still"},
+		{"… where another instance of us has gone on it is fenced", with(unlooked, Written{Txn: "2"}, sound(25, 5)), "resume waiting", "note:still_moved Discard note:fenced Drop Resume"},
+		{"… where the look finds trouble it halts", with(unlooked, Written{Txn: "2"}, Looked{Problem: &Halt{CodeRollback, "x"}}), "halted T-ROLLBACK", "halted:T-ROLLBACK Drop"},
+		{"… where the schema has changed it is opened anew", with(unlooked, Written{Txn: "2"}, Looked{Reopen: true}), "stopped stop", "note:reopened Drop"},
+		{"… revoked meanwhile it is left", with(unlooked, Written{Txn: "2"}, Revoked{}, same), "standby not-owned", "Drop"},
+		{"… a look that fails is made again, and first", with(unlooked, Written{Txn: "2"}, Failed{CodeIO, "x"}, Waited{}), "look waiting batch{t/0[20,30)}", "Look"},
+		{"… and an attempt that fails looks first, too", with(unlooked, Failed{CodeIO, "x"}, Waited{}), "look waiting batch{t/0[20,30)}", "Look"},
+		{"a look at the idle table changes nothing in that", with(own, Tick{}, same, second), "sync waiting batch{t/0[20,30)}", "Sync"},
+		{"… unless it finds a commit of somebody else", with(own, Tick{}, foreign, second), "look waiting batch{t/0[20,30)}", "Look"},
+		{"maintenance that has committed is one, too", with(own, Maintained{}, second), "look waiting batch{t/0[20,30)}", "Look"},
+		{"behind a commit of somebody else the next batch looks first", with(unlooked, append([]Event{Written{Txn: "2"}, foreign, Synced{}, Planned{}, Written{Txn: "3"}, Stilled{Same: true}}, append(won[:3:3], Acked{recordAt(30, 2)}, BatchReady{&BatchInfo{ID: 3, Start: at(30), Next: at(40)}})...)...), "look waiting batch{t/0[30,40)}", "Look"},
+		{"a batch behind the commit of a position looks first", []Event{Assigned{}, Looked{KnownIntact: true}, Resolved{Start: at(3)}, Looked{KnownIntact: true}, Synced{}, Planned{}, Written{Txn: "t"}, Stilled{Same: true}, Published{PublishWon}, ReadBacked{BackSound}, Hinted{}, Acked{recordAt(3, 1)}}, "recover waiting", "note:committed Look"},
 		{"a fenced batch is dropped and the source told again", upTo(BatchReady{batch}, sound(12, 5)), "resume waiting", "note:fenced Drop Resume"},
 		{"a higher epoch fences too", upTo(BatchReady{batch}, newer), "resume waiting", "note:fenced_epoch Drop Resume"},
 		{"the same numbers in another topic fence", upTo(BatchReady{batch}, other), "resume waiting", "note:fenced Drop Resume"},

@@ -36,6 +36,7 @@ type attempt struct {
 	// of the object that holds what it changes, 0 for none.
 	deletes    *RememberedDeletes
 	remembered int64
+	record     *Record
 	made       time.Time
 	keys       []string // of the files written, without the snapshot
 }
@@ -218,7 +219,8 @@ func (a *Applier) write(ctx context.Context, e Write) (Event, error) {
 		return nil, err
 	}
 	at.deletes = a.deletes.record(e, at, txn)
-	record, err := a.record(e, txn, at).Encode()
+	at.record = a.record(e, txn, at)
+	record, err := at.record.Encode()
 	if err != nil {
 		return nil, err
 	}
@@ -246,7 +248,7 @@ func (a *Applier) write(ctx context.Context, e Write) (Event, error) {
 	if at.keys, err = a.keysOf(objects, at.rewritten); err != nil {
 		return nil, err
 	}
-	a.askStill(ctx, e.Base)
+	a.askStill(ctx, e)
 	if err := a.table.Bucket().PutAll(ctx, objects); err != nil {
 		return nil, fmt.Errorf("writing the files of snapshot %d: %w", e.Target, err)
 	}

@@ -364,6 +364,14 @@ func storageTable() []Desc {
 			"Bytes written by commits.",
 		},
 		{
+			"storage", "applier_commit_requests_total", Counter, "", perPipeline(oneOf("direction", "read", "write")),
+			"Requests of commits to the object store (on a disk: calls), from the batch taken to its acknowledgement, lost attempts included; divided by the rate of applier_commits_total they are those of one commit.",
+		},
+		{
+			"storage", "applier_commit_store_bytes_total", Counter, "bytes", perPipeline(oneOf("direction", "read", "write")),
+			"Bytes of objects that commits read and wrote, from the batch taken to its acknowledgement, lost attempts, snapshots and hints included.",
+		},
+		{
 			"storage", "applier_table_live_rows", Gauge, "rows", perPipeline(),
 			"Rows of the table, without deleted ones.",
 		},

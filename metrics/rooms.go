@@ -180,6 +180,8 @@ func newMerger(b builder) *Merger {
 // Storage is the metrics of the tables and of the store they are in.
 type Storage struct {
 	CommitBytes     *prometheus.CounterVec // kind
+	CommitRequests  *prometheus.CounterVec // direction
+	CommitStore     *prometheus.CounterVec // direction; bytes
 	LiveRows        *prometheus.GaugeVec
 	DeletedRows     *prometheus.GaugeVec
 	Files           *prometheus.GaugeVec
@@ -211,6 +213,8 @@ func NewStorage(reg prometheus.Registerer) *Storage { return newStorage(builder{
 func newStorage(b builder) *Storage {
 	return &Storage{
 		CommitBytes:     b.counter("applier_commit_bytes_total"),
+		CommitRequests:  b.counter("applier_commit_requests_total"),
+		CommitStore:     b.counter("applier_commit_store_bytes_total"),
 		LiveRows:        b.gauge("applier_table_live_rows"),
 		DeletedRows:     b.gauge("applier_table_deleted_rows"),
 		Files:           b.gauge("applier_table_files"),

@@ -75,6 +75,8 @@ const (
 	AllPartitions Name = "all-partitions"
 	// PauseHolds: a paused instance begins its next batch.
 	PauseHolds Name = "pause-holds"
+	// Confirm: an attempt that began without a look is published without one.
+	Confirm Name = "confirm"
 )
 
 // All lists the rules.
@@ -84,5 +86,6 @@ func All() []Name {
 		StartCommit, IndexIdentity, RollbackSign, IdleTick, BaseLink, DropOnRevoke, ReadBack, SyncFiles, SyncStaged,
 		SyncName, SyncFound, SecureForeign, FreshAfterFailedSync, UnionVectors, SiblingVectors, FollowVectors,
 		ProbeUpwards, TableIdentity, SchemaCheck, OptionsCheck, TopicIdentity, EpochEnds, LogStart, AllPartitions, PauseHolds,
+		Confirm,
 	}
 }

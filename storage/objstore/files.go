@@ -17,6 +17,7 @@ import (
 // publishing exclusive is the order of primitive operations in put.go,
 // publish.go, writer.go and folders.go.
 type files struct {
+	meter
 	fs       fsys
 	parallel int           // primitive operations at a time inside one call; 1 = in order, no goroutines
 	tempID   func() string // unique part of a temporary name
@@ -28,13 +29,16 @@ type files struct {
 	unsynced map[string]bool
 }
 
-// watch starts the clock of one call; the returned function reports it.
+// watch starts the clock of one call; the returned function counts and reports it.
 func (b *files) watch(op, key string) func(bytes int64, err error) {
 	if b.observe == nil {
-		return func(int64, error) {}
+		return func(bytes int64, _ error) { b.count(op, bytes) }
 	}
 	start := time.Now()
-	return func(bytes int64, err error) { b.observe(op, key, bytes, err, time.Since(start)) }
+	return func(bytes int64, err error) {
+		b.count(op, bytes)
+		b.observe(op, key, bytes, err, time.Since(start))
+	}
 }
 
 // each calls do for 0 to n-1, several at a time if the bucket may. After an error

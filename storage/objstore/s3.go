@@ -187,6 +187,7 @@ func (s *S3) At(folder string) (*S3Bucket, error) {
 // S3Bucket is a Bucket in a folder of an S3 store. Every write is durable when it was
 // acknowledged, so Sync does nothing; a folder that is not there looks empty.
 type S3Bucket struct {
+	meter
 	s      *S3
 	prefix string // "" or with a slash at its end
 	ahead  ahead

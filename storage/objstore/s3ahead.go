@@ -23,6 +23,7 @@ type Ask struct {
 
 // reply is the answer to an Ask, once done is closed.
 type reply struct {
+	uses  int // that are left; guarded by ahead.mu
 	done  chan struct{}
 	data  []byte
 	info  Info
@@ -38,8 +39,8 @@ type ahead struct {
 
 // Ahead asks questions now, all at once, that the caller will ask one after the other:
 // the first Get, Stat or List of each key then waits for that answer instead of asking
-// again. So what is seen is as old as this call at most, and each answer is used once.
-// A write of a key through the bucket takes its answers away. The function returned
+// again. So what is seen is as old as this call at most, and each answer is used once,
+// or as often as its question is in asks. A write of a key through the bucket takes its answers away. The function returned
 // does so with those that nobody wanted.
 //
 // It is for a single caller: whoever else uses this value may be given an answer that
@@ -56,6 +57,7 @@ func (b *S3Bucket) Ahead(ctx context.Context, asks ...Ask) (forget func()) {
 			mine[a] = &reply{done: make(chan struct{})}
 			b.ahead.replies[a] = mine[a]
 		}
+		mine[a].uses++
 	}
 	b.ahead.mu.Unlock()
 	var wg sync.WaitGroup
@@ -89,7 +91,11 @@ func (b *S3Bucket) Ahead(ctx context.Context, asks ...Ask) (forget func()) {
 func (b *S3Bucket) asked(ctx context.Context, a Ask) *reply {
 	b.ahead.mu.Lock()
 	r := b.ahead.replies[a]
-	delete(b.ahead.replies, a)
+	if r != nil {
+		if r.uses--; r.uses == 0 {
+			delete(b.ahead.replies, a)
+		}
+	}
 	b.ahead.mu.Unlock()
 	if r == nil {
 		return nil

@@ -28,7 +28,7 @@ func (b *S3Bucket) get(ctx context.Context, key string) ([]byte, error) {
 		return nil, err
 	}
 	var data []byte
-	err := b.s.do(ctx, request{op: "get", key: key}, func(ctx context.Context, _ int) (err error) {
+	err := b.do(ctx, request{op: "get", key: key}, func(ctx context.Context, _ int) (err error) {
 		data, err = b.fetch(ctx, key, minio.GetObjectOptions{}, -1)
 		return err
 	})
@@ -50,6 +50,7 @@ func (b *S3Bucket) fetch(ctx context.Context, key string, o minio.GetObjectOptio
 	}
 	data := make([]byte, want)
 	n, err := io.ReadFull(body, data)
+	b.readBytes.Add(int64(n))
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, short(int64(n), want)
 	}
@@ -73,7 +74,7 @@ func (b *S3Bucket) stat(ctx context.Context, key string) (Info, error) {
 }
 
 func (b *S3Bucket) head(ctx context.Context, key string) (info minio.ObjectInfo, err error) {
-	err = b.s.do(ctx, request{op: "stat", key: key}, func(ctx context.Context, _ int) (err error) {
+	err = b.do(ctx, request{op: "stat", key: key}, func(ctx context.Context, _ int) (err error) {
 		info, err = b.s.core.StatObject(ctx, b.s.o.Bucket, b.full(key), minio.StatObjectOptions{})
 		return err
 	})
@@ -115,7 +116,7 @@ func (b *S3Bucket) list(ctx context.Context, prefix string) (infos []Info, err e
 	if dir != "" {
 		below = b.full(dir) + "/"
 	}
-	err = b.s.do(ctx, request{op: "list", key: dir}, func(ctx context.Context, _ int) error {
+	err = b.do(ctx, request{op: "list", key: dir}, func(ctx context.Context, _ int) error {
 		infos = infos[:0]
 		ctx, cancel := context.WithCancel(ctx) // ends the client's goroutine on an error
 		defer cancel()
@@ -256,7 +257,7 @@ func (r *s3Reader) forget(part *s3Part) {
 }
 
 func (r *s3Reader) fetch(off, n int64) (data []byte, err error) {
-	err = r.b.s.do(r.ctx, request{op: "read", key: r.key, bytes: n}, func(ctx context.Context, _ int) (err error) {
+	err = r.b.do(r.ctx, request{op: "read", key: r.key, bytes: n}, func(ctx context.Context, _ int) (err error) {
 		o := minio.GetObjectOptions{}
 		if err := o.SetRange(off, off+n-1); err != nil {
 			return err

@@ -37,7 +37,8 @@ type request struct {
 
 // do makes a request as often as it takes. fn must start from the beginning each
 // time; try counts from 0. The error is one of the Bucket's own where it has one.
-func (s *S3) do(ctx context.Context, r request, fn func(ctx context.Context, try int) error) error {
+func (b *S3Bucket) do(ctx context.Context, r request, fn func(ctx context.Context, try int) error) error {
+	s := b.s
 	for try := 0; ; try++ {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("%s %s: %w", r.op, r.key, err)
@@ -46,6 +47,11 @@ func (s *S3) do(ctx context.Context, r request, fn func(ctx context.Context, try
 		attempt, cancel := context.WithTimeout(ctx, requestTime+time.Duration(r.bytes/slowestLine)*time.Second)
 		err := fn(attempt, try)
 		cancel()
+		if reads(r.op) {
+			b.count(r.op, 0) // fetch counts the bytes that come
+		} else {
+			b.count(r.op, r.bytes)
+		}
 		if s.o.Observe != nil {
 			s.o.Observe(r.op, r.key, r.bytes, s3Cause(err), time.Since(from))
 		}

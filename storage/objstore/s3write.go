@@ -44,7 +44,7 @@ func (b *S3Bucket) PutIfAbsent(ctx context.Context, key string, data []byte) err
 	if err := failpoint.Hit("objstore/publish/staged"); err != nil {
 		return err
 	}
-	err := b.s.do(ctx, request{op: "put_if_absent", key: key, bytes: int64(len(data)), once: true}, func(ctx context.Context, _ int) error {
+	err := b.do(ctx, request{op: "put_if_absent", key: key, bytes: int64(len(data)), once: true}, func(ctx context.Context, _ int) error {
 		return b.put(ctx, key, data, true)
 	})
 	if err != nil {
@@ -58,7 +58,7 @@ func (b *S3Bucket) Replace(ctx context.Context, key string, data []byte) error {
 	if err := CheckKey(key); err != nil {
 		return err
 	}
-	return b.s.do(ctx, request{op: "replace", key: key, bytes: int64(len(data))}, func(ctx context.Context, _ int) error {
+	return b.do(ctx, request{op: "replace", key: key, bytes: int64(len(data))}, func(ctx context.Context, _ int) error {
 		return b.put(ctx, key, data, false)
 	})
 }
@@ -91,7 +91,7 @@ func (b *S3Bucket) PutAll(ctx context.Context, objects []Object) error {
 // name may be taken by what it has written: then that is read back.
 func (b *S3Bucket) putNew(ctx context.Context, o Object) error {
 	tries := 0
-	err := b.s.do(ctx, request{op: "put_all", key: o.Key, bytes: int64(len(o.Data))}, func(ctx context.Context, try int) error {
+	err := b.do(ctx, request{op: "put_all", key: o.Key, bytes: int64(len(o.Data))}, func(ctx context.Context, try int) error {
 		tries = try
 		return b.put(ctx, o.Key, o.Data, true)
 	})
@@ -115,7 +115,7 @@ func (b *S3Bucket) Delete(ctx context.Context, keys ...string) error {
 			return err
 		}
 		defer b.written(keys[i])
-		err := b.s.do(ctx, request{op: "delete", key: keys[i]}, func(ctx context.Context, _ int) error {
+		err := b.do(ctx, request{op: "delete", key: keys[i]}, func(ctx context.Context, _ int) error {
 			return b.s.core.RemoveObject(ctx, b.s.o.Bucket, b.full(keys[i]), minio.RemoveObjectOptions{})
 		})
 		if errors.Is(err, ErrNotExist) {
@@ -181,7 +181,7 @@ func (w *s3Writer) Write(p []byte) (int, error) {
 func (w *s3Writer) send() error {
 	bucket, object := w.b.s.o.Bucket, w.b.full(w.key)
 	if w.upload == "" {
-		err := w.b.s.do(w.ctx, request{op: "create", key: w.key}, func(ctx context.Context, _ int) (err error) {
+		err := w.b.do(w.ctx, request{op: "create", key: w.key}, func(ctx context.Context, _ int) (err error) {
 			w.upload, err = w.b.s.core.NewMultipartUpload(ctx, bucket, object, w.b.s.putOptions())
 			return err
 		})
@@ -190,7 +190,7 @@ func (w *s3Writer) send() error {
 		}
 	}
 	number := len(w.parts) + 1
-	return w.b.s.do(w.ctx, request{op: "create", key: w.key, bytes: int64(len(w.buf))}, func(ctx context.Context, _ int) error {
+	return w.b.do(w.ctx, request{op: "create", key: w.key, bytes: int64(len(w.buf))}, func(ctx context.Context, _ int) error {
 		part, err := w.b.s.core.PutObjectPart(ctx, bucket, object, w.upload, number, bytes.NewReader(w.buf), int64(len(w.buf)),
 			minio.PutObjectPartOptions{Md5Base64: checksum(w.buf), DisableContentSha256: true})
 		if err != nil {
@@ -235,7 +235,7 @@ func (w *s3Writer) finish() error {
 		return err
 	}
 	tries := 0
-	err := w.b.s.do(w.ctx, request{op: "create", key: w.key}, func(ctx context.Context, try int) error {
+	err := w.b.do(w.ctx, request{op: "create", key: w.key}, func(ctx context.Context, try int) error {
 		tries = try
 		o := w.b.s.putOptions()
 		o.SetMatchETagExcept("*")
@@ -295,7 +295,7 @@ func (b *S3Bucket) Uploads(ctx context.Context, before time.Time, abort bool) (i
 
 // Exists reports whether there is anything in the bucket's folder, be it a marker.
 func (b *S3Bucket) Exists(ctx context.Context) (any bool, err error) {
-	err = b.s.do(ctx, request{op: "list", key: ""}, func(ctx context.Context, _ int) error {
+	err = b.do(ctx, request{op: "list", key: ""}, func(ctx context.Context, _ int) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		for o := range b.s.core.ListObjectsIter(ctx, b.s.o.Bucket, minio.ListObjectsOptions{Prefix: b.prefix, MaxKeys: 1}) {
@@ -313,7 +313,7 @@ func (b *S3Bucket) Mark(ctx context.Context) error {
 	if b.prefix == "" {
 		return nil
 	}
-	return b.s.do(ctx, request{op: "replace", key: "/"}, func(ctx context.Context, _ int) error {
+	return b.do(ctx, request{op: "replace", key: "/"}, func(ctx context.Context, _ int) error {
 		return b.put(ctx, "", nil, false)
 	})
 }
@@ -329,7 +329,7 @@ func (b *S3Bucket) RemoveAll(ctx context.Context, folder string) error {
 		below = b.full(folder) + "/"
 	}
 	var names []string
-	err := b.s.do(ctx, request{op: "list", key: folder}, func(ctx context.Context, _ int) error {
+	err := b.do(ctx, request{op: "list", key: folder}, func(ctx context.Context, _ int) error {
 		names = names[:0]
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -345,7 +345,7 @@ func (b *S3Bucket) RemoveAll(ctx context.Context, folder string) error {
 		return err
 	}
 	return b.each(len(names), func(i int) error {
-		return b.s.do(ctx, request{op: "delete", key: names[i]}, func(ctx context.Context, _ int) error {
+		return b.do(ctx, request{op: "delete", key: names[i]}, func(ctx context.Context, _ int) error {
 			return b.s.core.RemoveObject(ctx, b.s.o.Bucket, names[i], minio.RemoveObjectOptions{})
 		})
 	})

@@ -66,26 +66,30 @@ func EarliestSnapshotID(ctx context.Context, b objstore.Bucket, p Paths) (int64,
 	if err != nil {
 		return 0, err
 	}
-	if hint > 0 {
-		ok, err := exists(ctx, b, p.Snapshot(hint))
-		if err != nil {
-			return 0, err
-		}
-		before := false
-		if ok && hint > 1 {
-			if before, err = exists(ctx, b, p.Snapshot(hint-1)); err != nil {
-				return 0, err
-			}
-		}
-		if ok && !before {
-			return hint, nil
-		}
+	if ok, err := IsEarliest(ctx, b, p, hint); ok || err != nil {
+		return hint, err
 	}
 	ids, err := ListSnapshotIDs(ctx, b, p)
 	if err != nil || len(ids) == 0 {
 		return 0, err
 	}
 	return ids[0], nil
+}
+
+// IsEarliest reports whether a snapshot is there and the one below it is not. Ids are
+// contiguous, so it is then the earliest. Ids from 0 down are none.
+func IsEarliest(ctx context.Context, b objstore.Bucket, p Paths, id int64) (bool, error) {
+	if id <= 0 {
+		return false, nil
+	}
+	if ok, err := exists(ctx, b, p.Snapshot(id)); !ok || err != nil {
+		return false, err
+	}
+	if id == 1 {
+		return true, nil
+	}
+	before, err := exists(ctx, b, p.Snapshot(id-1))
+	return !before && err == nil, err
 }
 
 // readHint returns the id of a hint file, 0 if it holds none. Hints are written

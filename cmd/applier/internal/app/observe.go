@@ -57,6 +57,12 @@ func (o observer) Committed(c merger.Commit) {
 	o.m.Storage.CommitBytes.WithLabelValues(o.labels("data")...).Add(float64(c.Bytes.Data))
 	o.m.Storage.CommitBytes.WithLabelValues(o.labels("dv")...).Add(float64(c.Bytes.Vectors))
 	o.m.Storage.CommitBytes.WithLabelValues(o.labels("manifest")...).Add(float64(c.Bytes.Metadata))
+	store := func(direction string, requests, bytes int64) {
+		o.m.Storage.CommitRequests.WithLabelValues(o.labels(direction)...).Add(float64(requests))
+		o.m.Storage.CommitStore.WithLabelValues(o.labels(direction)...).Add(float64(bytes))
+	}
+	store("read", c.Store.Reads, c.Store.ReadBytes)
+	store("write", c.Store.Writes, c.Store.WrittenBytes)
 	if c.Batch == nil {
 		o.log.Info("empty commit", "why", c.Op, "snapshot", c.Snapshot)
 		o.p.committed(c)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"applier/merger"
 	"applier/merger/compact"
 	"applier/metrics"
 	"applier/storage/catalog"
@@ -148,6 +149,7 @@ func (p *pipeline) kept(d compact.Done) {
 	m.Bytes.WithLabelValues(p.name, p.target, "read").Add(float64(c.BytesRead))
 	m.Bytes.WithLabelValues(p.name, p.target, "written").Add(float64(c.BytesWritten))
 	if c.Commits > 0 {
+		p.applier.Post(merger.Maintained{}) // or the next batch is built on what it has replaced
 		m.FilesCompacted.WithLabelValues(p.name, p.target).Add(float64(c.FilesBefore))
 		m.RowsPurged.WithLabelValues(p.name, p.target).Add(float64(c.RowsPurged))
 	}
