@@ -100,8 +100,11 @@ func (p *pipeline) keeper() (*compact.Keeper, error) {
 		},
 		Open: func(ctx context.Context) (*paimon.Table, error) { return p.app.catalog.Open(ctx, name, paimon.Write) },
 		Mine: p.mayKeep, CommitRows: p.commitRows, Tell: p.kept,
-		Options: compact.Options{User: "applier-compact-" + uuid.NewString(), NewUUID: uuid.NewString, Now: time.Now, Log: p.log},
-		Log:     p.log,
+		Options: compact.Options{
+			User: "applier-compact-" + uuid.NewString(), NewUUID: uuid.NewString, Now: time.Now, Log: p.log,
+			MemoryBytes: p.app.joining.bytes, Enter: p.app.joining.enter,
+		},
+		Log: p.log,
 	}, nil
 }
 
