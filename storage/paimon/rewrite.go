@@ -106,6 +106,9 @@ func (w *DataFileWriter) join(ctx context.Context, parts []Part) (*manifest.Entr
 		}
 	}
 	n.TotalBuckets = first.TotalBuckets
+	if n.File.Level, err = w.t.copyLevel(ctx, parts); err != nil {
+		return nil, err
+	}
 	// The rows take up no more numbers than they did, so that files read in the
 	// order of their sequence numbers stay in order.
 	n.File.MinSequence, n.File.MaxSequence = first.File.MinSequence, first.File.MinSequence+info.Rows-1
