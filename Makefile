@@ -45,6 +45,7 @@ itest: itest-setup ## interop tests on real parts
 
 itest-full: itest-setup ## interop tests, long ones included, and the long runs of the others
 	$(GO) test -count=1 -timeout 60m ./storage/paimon -run Damaged -damages 2500
+	$(GO) test -count=1 -timeout 60m ./merger/compact -run TestMetadata -commits 2000
 	PIPELINE_ROWS=$${PIPELINE_ROWS:-1000000} $(GO) test -count=1 -parallel 4 -tags 'itest itestfull' -timeout 180m ./itest/...
 
 sim: ## the seeded simulation of the commit loop: SEEDS=2000, FIRST=1

@@ -27,8 +27,8 @@ type Config struct {
 	Kafka Kafka `koanf:"kafka" required:"true"`
 	// The Paimon warehouse that holds the target tables.
 	Warehouse Warehouse `koanf:"warehouse" required:"true"`
-	// Memory for batches, key indexes, fetch and write buffers of the whole
-	// process. When it is used up, reading from Kafka pauses; an index that does
+	// Memory for batches, key indexes, fetch and write buffers and compaction of
+	// the whole process. When it is used up, reading from Kafka pauses; an index that does
 	// not fit pauses its pipeline.
 	Memory Size `koanf:"memory" default:"512MiB" min:"64MiB"`
 	// Folder for caches of the key indexes, which are rebuilt from the tables, and

@@ -167,7 +167,7 @@ func TestCreate_ColumnsComeFromTheConfigurationForRecordsWithoutSchema(t *testin
 
 func TestCreate_RefusesOptionsThatContradictTheTablesOfThisProgram(t *testing.T) {
 	topic := newTopic(t, 1)
-	for option, value := range map[string]string{"bucket": "4", "clustering.incremental": "true", "file.format": "orc"} {
+	for option, value := range map[string]string{"bucket": "4", "sequence.snapshot-ordering": "true", "file.format": "orc"} {
 		r := newRig(t, "", pipe{Topic: topic, More: fmt.Sprintf("create: { types: { id: BIGINT }, options: { %s: %q } }", option, value)})
 		code, out := r.command("validate", "--online")
 		require.Equal(t, 2, code, out)

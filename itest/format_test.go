@@ -155,7 +155,7 @@ func TestFormat_FilesOutsideOfTheTableAreFollowed(t *testing.T) {
 			m.remove(`{"id":3}`)
 			r.holds(m)
 			kept := outside()
-			for _, args := range [][]string{{"compact", "--full"}, {"expire", "--retain-min", "1", "--retain-max", "1", "--retain-time", "0s"}, {"orphans"}} {
+			for _, args := range [][]string{{"compact", "--full"}, {"expire", "--retain-min", "1", "--retain-max", "1", "--retain-time", "0s", "--min-age", "0s"}, {"orphans"}} {
 				code, output := harness.ApplierOutput(ctx, t, append(args, ref.Table, "--warehouse", ref.Warehouse)...)
 				require.Zero(t, code, output)
 				r.holds(m)

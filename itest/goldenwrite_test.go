@@ -180,7 +180,7 @@ func (g *goldenChange) maintain() {
 		g.rig.holds(g.m)
 	}
 	run("compact", "--full")
-	run("expire", "--retain-min", "2", "--retain-max", "2", "--retain-time", "0s")
+	run("expire", "--retain-min", "2", "--retain-max", "2", "--retain-time", "0s", "--min-age", "0s")
 	run("orphans")
 	if text, _, ok := g.row(0); ok {
 		do(g.t, harness.Java(g.t), g.ref(), harness.InsertRows(text))

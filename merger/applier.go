@@ -193,7 +193,7 @@ func New(ctx context.Context, s Settings, d Deps) (*Applier, error) {
 // newWriter makes a writer that encodes so many columns at a time.
 func (a *Applier) newWriter(concurrency int) (*paimon.DataFileWriter, error) {
 	return a.table.NewDataFileWriter(paimon.WriterSettings{
-		KeyColumns: a.set.Key, TargetBytes: a.set.TargetFileBytes, Concurrency: concurrency, Now: a.set.Now, NewUUID: a.set.UUID,
+		KeyColumns: a.set.Key, TargetBytes: a.set.TargetFileBytes, Concurrency: concurrency, CopyBytes: a.set.CopyBytes, Now: a.set.Now, NewUUID: a.set.UUID,
 	})
 }
 

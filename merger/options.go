@@ -45,6 +45,9 @@ type Settings struct {
 	Marks objstore.Bucket
 	// TargetFileBytes overrides the table's target-file-size for tests.
 	TargetFileBytes int64
+	// CopyBytes is about how much memory the copy of a large file may hold, in tables
+	// without deletion vectors; 0 leaves it to the table's options.
+	CopyBytes int64
 	// EncodeConcurrency is how many goroutines encode Parquet columns.
 	EncodeConcurrency int
 	// CommitUserPrefix starts the commit user of this process.

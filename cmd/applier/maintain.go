@@ -15,11 +15,11 @@ import (
 )
 
 // maintenance is a command that changes how a table is stored, not what is in it.
-func maintenance(use, short, long string, flags func(*cobra.Command) func(context.Context, io.Writer, *paimon.Table, bool) error) *cobra.Command {
+func maintenance(use, short, long string, flags func(*cobra.Command, warehouseFlags) func(context.Context, io.Writer, *paimon.Table, bool) error) *cobra.Command {
 	c := &cobra.Command{Use: use + " DATABASE.TABLE", Short: short, Long: long, Args: cobra.ExactArgs(1)}
 	where := addWarehouseFlags(c)
 	dry := c.Flags().Bool("dry-run", false, "only say what would be done")
-	run := flags(c)
+	run := flags(c, where)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		t, err := where.openTable(c.Context(), args[0], paimon.Write)
 		if err != nil {
@@ -38,7 +38,7 @@ options say what small and many mean (target-file-size, compaction.*).
 It may run beside a daemon and beside other engines: rows that they delete meanwhile
 are deleted in the new files, and a join whose files they replaced is given up. With
 --full every partition and bucket is joined, and no deleted row is left.`,
-		func(c *cobra.Command) func(context.Context, io.Writer, *paimon.Table, bool) error {
+		func(c *cobra.Command, _ warehouseFlags) func(context.Context, io.Writer, *paimon.Table, bool) error {
 			full := c.Flags().Bool("full", false, "join whatever can be joined, purge every deleted row")
 			ratio := c.Flags().Float64("deleted-ratio", 0, "share of deleted rows from which on a file is written again, instead of the table's option")
 			return func(ctx context.Context, w io.Writer, t *paimon.Table, dry bool) error {
@@ -87,11 +87,18 @@ func expireCommand() *cobra.Command {
 	return maintenance("expire", "Remove old snapshots and the files that only they name",
 		`Removes snapshots as the table's options say (snapshot.num-retained.min and .max,
 snapshot.time-retained). What tags, branches and consumers need stays, and so does the
-newest position record of every pipeline.`,
-		func(c *cobra.Command) func(context.Context, io.Writer, *paimon.Table, bool) error {
+newest position record of every pipeline.
+
+Snapshots that are younger than stuck_after of the configuration stay, too, whatever the
+options and the other flags say; without a configuration those younger than an hour. A
+writer that hangs, a daemon or another engine, may be about to publish a snapshot with
+the id of one of them: were it free again, the two would be one. If nobody writes to the
+table, --min-age 0s removes them as well.`,
+		func(c *cobra.Command, where warehouseFlags) func(context.Context, io.Writer, *paimon.Table, bool) error {
 			least := c.Flags().Int("retain-min", 0, "snapshots that stay at least, instead of the table's option")
 			most := c.Flags().Int("retain-max", 0, "snapshots that stay at most, instead of the table's option")
 			age := c.Flags().Duration("retain-time", -1, "how long a snapshot stays after the next one came, instead of the table's option")
+			young := c.Flags().Duration("min-age", 0, "age below which no snapshot goes (default: stuck_after of the configuration, else 1h)")
 			limit := c.Flags().Int("limit", 0, "remove at most so many snapshots; 0 is all that may go")
 			return func(ctx context.Context, w io.Writer, t *paimon.Table, dry bool) error {
 				o := t.Options().ExpireOptions(time.Now())
@@ -108,13 +115,22 @@ newest position record of every pipeline.`,
 				if o.RetainMax < o.RetainMin {
 					return usageError("at most %d snapshots cannot stay if %d stay at least", o.RetainMax, o.RetainMin)
 				}
-				return runExpire(ctx, w, t, o, dry)
+				if !c.Flags().Changed("min-age") {
+					var err error
+					if *young, err = where.young(); err != nil {
+						return err
+					}
+				}
+				if *young < 0 {
+					return usageError("--min-age %s: no snapshot is younger than that", *young)
+				}
+				return runExpire(ctx, w, t, o, *young, dry)
 			}
 		})
 }
 
-func runExpire(ctx context.Context, w io.Writer, t *paimon.Table, o paimon.ExpireOptions, dry bool) error {
-	p, err := compact.PlanExpire(ctx, t, o)
+func runExpire(ctx context.Context, w io.Writer, t *paimon.Table, o paimon.ExpireOptions, young time.Duration, dry bool) error {
+	p, err := compact.PlanExpire(ctx, t, o, young)
 	if err != nil {
 		return err
 	}
@@ -145,7 +161,7 @@ func orphansCommand() *cobra.Command {
 		`Deletes what failed commits, interrupted expiries and rollbacks leave: files with the
 names that Paimon's writers give, in the table's folders, that no snapshot, tag or branch
 names. Younger ones stay, since they may belong to a commit that is under way.`,
-		func(c *cobra.Command) func(context.Context, io.Writer, *paimon.Table, bool) error {
+		func(c *cobra.Command, _ warehouseFlags) func(context.Context, io.Writer, *paimon.Table, bool) error {
 			age := c.Flags().Duration("older-than", 24*time.Hour, "only files that were not changed for so long")
 			return func(ctx context.Context, w io.Writer, t *paimon.Table, dry bool) error {
 				if *age < paimon.MinOrphanAge {

@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -80,6 +82,7 @@ func TestMaintenance_BadFlagsSayWhatToGive(t *testing.T) {
 	for _, c := range [][]string{
 		{"compact", "--deleted-ratio", "2", "a share between 0 and 1"},
 		{"expire", "--retain-min", "5", "--retain-max", "2", "at most 2 snapshots cannot stay if 5 stay at least"},
+		{"expire", "--min-age", "-1s", "no snapshot is younger than that"},
 		{"orphans", "--older-than", "1m", "give 1h0m0s or more"},
 	} {
 		args := append([]string{c[0], "partitions_dv.t", "--warehouse", w}, c[1:len(c)-1]...)
@@ -91,6 +94,29 @@ func TestMaintenance_BadFlagsSayWhatToGive(t *testing.T) {
 	refused := golden(t, "refused", "pk")
 	_, err = command(t, "compact", "refused.pk", "--warehouse", refused)
 	require.ErrorContains(t, err, "primary key")
+}
+
+// A writer that hangs may be about to publish a snapshot with the id of a young one,
+// so these stay, unless the operator says that nobody writes.
+func TestExpire_KeepsYoungSnapshotsUnlessToldOtherwise(t *testing.T) {
+	w := t.TempDir()
+	statement := func(s string) { must(t, "sql", "--warehouse", w, "-e", s) }
+	statement("CREATE DATABASE shop")
+	statement("CREATE TABLE shop.t (id BIGINT)")
+	for i := range 4 {
+		statement(fmt.Sprintf("INSERT INTO shop.t VALUES (%d)", i))
+	}
+	all := []string{"expire", "shop.t", "--retain-min", "1", "--retain-max", "1", "--retain-time", "0s"}
+	at := func(more ...string) []string { return append(append(slices.Clone(all), "--warehouse", w), more...) }
+	require.Equal(t, "nothing to do: it is younger than 1h0m0s, and a writer that hangs may be about to publish one with its id\n", must(t, at()...))
+
+	file := filepath.Join(t.TempDir(), "applier.yml")
+	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, "version: 1\nkafka: { brokers: [\"kafka:9092\"] }\nwarehouse: %q\nstuck_after: 7m\npipelines: { p: { source: { topic: t, format: json }, target: shop.t, key: [id] } }\n", w), 0o600))
+	require.Contains(t, must(t, append(slices.Clone(all), "-c", file)...), "it is younger than 7m0s")
+
+	require.Regexp(t, `^snapshots 1 to 3 would be removed, `, must(t, at("--min-age", "0s", "--dry-run")...))
+	require.Regexp(t, `^snapshots 1 to 3 removed, `, must(t, at("--min-age", "0s")...))
+	require.Equal(t, "{\"id\":0}\n{\"id\":1}\n{\"id\":2}\n{\"id\":3}\n", must(t, "cat", "shop.t", "--warehouse", w, "--format", "jsonl"))
 }
 
 func TestHumanSize(t *testing.T) {

@@ -53,20 +53,38 @@ func (f warehouseFlags) open() (*catalog.FileSystem, error) {
 		w.S3 = &config.S3{Endpoint: endpoint, PathStyle: true}
 	}
 	if w.Path == "" {
-		file := *f.file
-		if file == "" {
-			file = "applier.yml"
-			if _, err := os.Stat(file); err != nil {
-				return nil, usageError("say where the table is: --warehouse DIR or s3://BUCKET/FOLDER, or -c FILE")
-			}
-		}
-		cfg, err := load(file)
+		cfg, err := f.configuration()
 		if err != nil {
 			return nil, err
 		}
 		w = cfg.Warehouse
 	}
 	return app.OpenWarehouse(w, nil)
+}
+
+// configuration loads the file that names the warehouse.
+func (f warehouseFlags) configuration() (*config.Config, error) {
+	file := *f.file
+	if file == "" {
+		file = "applier.yml"
+		if _, err := os.Stat(file); err != nil {
+			return nil, usageError("say where the table is: --warehouse DIR or s3://BUCKET/FOLDER, or -c FILE")
+		}
+	}
+	return load(file)
+}
+
+// young is the age below which snapshots of the warehouse are left alone: the
+// configuration's, if there is one.
+func (f warehouseFlags) young() (time.Duration, error) {
+	if *f.warehouse != "" && *f.file == "" {
+		return app.Young(0), nil
+	}
+	cfg, err := f.configuration()
+	if err != nil {
+		return 0, err
+	}
+	return app.Young(cfg.StuckAfter), nil
 }
 
 // openTable opens DATABASE.TABLE.

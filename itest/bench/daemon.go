@@ -33,6 +33,10 @@ pipelines:
     batch: { rows: %d, bytes: 256MiB, interval: 1h, idle_flush: %s }
 `
 
+// maintained is what a pipeline that keeps its table in shape says more. The default
+// of a round every ten minutes would be longer than a run.
+const maintained = "    maintenance: { compact: true, expire: true, every: 2s }\n"
+
 // commit is a line that the daemon logged about a snapshot, and the CPU time it
 // had used by then.
 type commit struct {
@@ -68,6 +72,8 @@ type daemon struct {
 	tail    []string    // the last of them
 	admin   string
 	rebuild logLine // "key index built"
+	// compactions is how often the log said "compacted".
+	compactions int
 }
 
 // options of a run.
@@ -90,6 +96,9 @@ func startDaemon(o *options, w workload, warehouse string, brokers []string) (*d
 	}
 	idle := "0s"
 	text := fmt.Sprintf(configuration, brokers[0], warehouse, state, o.memory, topic, tableName, w.Batch, idle)
+	if w.Maintained {
+		text += maintained
+	}
 	file := filepath.Join(state, "applier.yml")
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		return nil, err
@@ -140,6 +149,8 @@ func (d *daemon) watch(ctx context.Context, w workload, each func(n int64) error
 			d.admin = address(l.Admin)
 		case "key index built":
 			d.rebuild = l
+		case "compacted":
+			d.compactions++
 		case "pipeline halted":
 			return nil, d.failed(fmt.Errorf("the pipeline halted"))
 		case "committed":

@@ -31,12 +31,14 @@ type figures struct {
 
 // measured is the rest of what the commits say.
 type measured struct {
-	commits  int
-	maxMeta  int64              // metadata of the largest commit
-	walls    []float64          // seconds from one commit to the next
-	cpus     []float64          // CPU seconds of the same
-	stages   map[string]float64 // mean milliseconds of a commit
-	metaSlop float64            // metadata of the last third of the commits per that of the first
+	commits int
+	// compactions is how many rounds of maintenance compacted, the first batch's time included.
+	compactions int
+	maxMeta     int64              // metadata of the largest commit
+	walls       []float64          // seconds from one commit to the next
+	cpus        []float64          // CPU seconds of the same
+	stages      map[string]float64 // mean milliseconds of a commit
+	metaSlop    float64            // metadata of the last third of the commits per that of the first
 }
 
 // summarise computes the figures of the commits behind the first ones, which

@@ -44,6 +44,9 @@ func (f *figures) detail() string {
 	}
 	text := fmt.Sprintf("commit, ms: %s; metadata at most %.1f KiB, last third of the commits %.2f× the first", strings.Join(parts, ", "),
 		float64(f.maxMeta)/1024, f.metaSlop)
+	if f.compactions > 0 {
+		text += fmt.Sprintf("; %d compactions", f.compactions)
+	}
 	if f.rebuildRate > 0 {
 		text += fmt.Sprintf("; index built at %.1f M keys/s", f.rebuildRate/1e6)
 	}
@@ -73,6 +76,14 @@ func printRatios(w io.Writer, fs []*figures, ks []kernel) {
 	}
 	if f := by["W2-10M-100k"]; f != nil && len(ks) > 0 {
 		fmt.Fprintf(w, "  efficiency, kernel floors to measured CPU per row (Kafka included), W2-10M-100k: %.2f\n", floor(ks)/1000/f.CPUPerMillion)
+	}
+	if worn, fresh := by["W9-50M-100k-worn"], by["W9-50M-100k"]; worn != nil && fresh != nil {
+		ratio, verdict := worn.CPUPerMillion/fresh.CPUPerMillion, "missed"
+		if worn.Verified && fresh.Verified && worn.compactions > 0 && ratio <= 2 {
+			verdict = "met"
+		}
+		fmt.Fprintf(w, "  gate %-6s 50M rows, 10 %% deleted, maintained, to 50M fresh rows: CPU per row %.2f (at most 2), time per row %.2f\n",
+			verdict, ratio, fresh.RowsPerSecond/worn.RowsPerSecond)
 	}
 	for _, g := range []struct {
 		name string

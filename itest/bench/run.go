@@ -10,15 +10,17 @@ import (
 	"applier/itest/harness"
 )
 
-// runTimeout bounds one workload.
-const runTimeout = 15 * time.Minute
+// timeout bounds one workload: reading a table back takes longest.
+func (w workload) timeout() time.Duration {
+	return 15*time.Minute + time.Duration(w.Target/million)*20*time.Second
+}
 
 // run measures one workload and reads the table back. An error is one of
 // measuring; a table that reads back wrong leaves Verified false.
 func run(ctx context.Context, o *options, w workload) (*figures, error) {
-	ctx, cancel := context.WithTimeout(ctx, runTimeout)
+	ctx, cancel := context.WithTimeout(ctx, w.timeout())
 	defer cancel()
-	warehouse, err := o.targets.clone(ctx, w.Target)
+	warehouse, err := o.targets.clone(ctx, w.load())
 	if err != nil {
 		return nil, err
 	}
@@ -97,6 +99,7 @@ func measure(ctx context.Context, o *options, w workload, warehouse string, src 
 	if d.rebuild.Seconds > 0 {
 		f.rebuildRate = float64(d.rebuild.Rows) / d.rebuild.Seconds
 	}
+	f.compactions = d.compactions
 	summarise(f, commits)
 	return nil
 }

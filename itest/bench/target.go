@@ -13,6 +13,7 @@ import (
 	"applier/storage/paimon"
 	"applier/storage/types"
 
+	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/google/uuid"
 )
 
@@ -25,28 +26,42 @@ const fileRows = million
 // targets makes the tables that runs start from, each size once.
 type targets struct {
 	dir  string
-	made map[int64]string
+	made map[baseTable]string
 }
 
-// clone makes a warehouse with a table of so many rows. Data files are shared by
-// hard links: nobody changes a file.
-func (t *targets) clone(ctx context.Context, rows int64) (warehouse string, err error) {
-	from := t.made[rows]
+// clone makes a warehouse with a table of so many rows, some of them deleted. Data
+// files are shared by hard links: nobody changes a file.
+func (t *targets) clone(ctx context.Context, l harness.MergeLoad) (warehouse string, err error) {
+	is := baseTable{l.TargetRows, l.Worn}
+	from := t.made[is]
 	if from == "" {
-		from = filepath.Join(t.dir, fmt.Sprintf("target-%d", rows))
-		if err := makeTarget(ctx, from, rows); err != nil {
-			return "", fmt.Errorf("making a table of %d rows: %w", rows, err)
+		if from, err = t.make(ctx, l); err != nil {
+			return "", fmt.Errorf("making a table of %d rows: %w", l.TargetRows, err)
 		}
 		if t.made == nil {
-			t.made = map[int64]string{}
+			t.made = map[baseTable]string{}
 		}
-		t.made[rows] = from
+		t.made[is] = from
 	}
 	to, err := os.MkdirTemp(t.dir, "warehouse-")
 	if err != nil {
 		return "", err
 	}
 	return to, linkTree(from, to)
+}
+
+// make makes a table; a worn one from one that is not.
+func (t *targets) make(ctx context.Context, l harness.MergeLoad) (warehouse string, err error) {
+	if l.Worn == 0 {
+		warehouse = filepath.Join(t.dir, fmt.Sprintf("target-%d", l.TargetRows))
+		return warehouse, makeTarget(ctx, warehouse, l.TargetRows, fileRows)
+	}
+	fresh := l
+	fresh.Worn = 0
+	if warehouse, err = t.clone(ctx, fresh); err != nil {
+		return "", err
+	}
+	return warehouse, wear(ctx, warehouse, l)
 }
 
 func linkTree(from, to string) error {
@@ -65,8 +80,9 @@ func linkTree(from, to string) error {
 	})
 }
 
-// makeTarget writes the table as the storage room writes it, in one commit.
-func makeTarget(ctx context.Context, warehouse string, rows int64) error {
+// makeTarget writes the table as the storage room writes it, in one commit, in files
+// of so many rows.
+func makeTarget(ctx context.Context, warehouse string, rows, perFile int64) error {
 	if err := os.MkdirAll(warehouse, 0o755); err != nil {
 		return err
 	}
@@ -85,9 +101,9 @@ func makeTarget(ctx context.Context, warehouse string, rows int64) error {
 	ch := paimon.Changes{}
 	load := harness.MergeLoad{Seed: seed, TargetRows: rows}
 	b := types.NewBatch(t.Schema().Fields)
-	for from := int64(0); from < rows; from += fileRows {
+	for from := int64(0); from < rows; from += perFile {
 		b.Reset()
-		for id := from; id < min(from+fileRows, rows); id++ {
+		for id := from; id < min(from+perFile, rows); id++ {
 			appendRow(b, load.Row(id, 0))
 		}
 		partition, err := t.PartitionOf(b, 0)
@@ -105,17 +121,76 @@ func makeTarget(ctx context.Context, warehouse string, rows int64) error {
 			ch.Add = append(ch.Add, f.Entry)
 		}
 	}
+	return commitTarget(ctx, t, base, ch, paimon.OperationWrite)
+}
+
+func commitTarget(ctx context.Context, t *paimon.Table, base *paimon.State, ch paimon.Changes, op paimon.Operation) error {
 	c, err := t.BuildCommit(ctx, base, ch, paimon.CommitInfo{
 		UUID: uuid.NewString(), User: "bench-" + uuid.NewString(), Identifier: 1,
-		Operation: paimon.OperationWrite, TimeMillis: time.Now().UnixMilli(), NewUUID: uuid.NewString,
+		Operation: op, TimeMillis: time.Now().UnixMilli(), NewUUID: uuid.NewString,
 	})
 	if err != nil {
 		return err
 	}
-	if err := t.Bucket().PutAll(ctx, c.Objects); err != nil {
+	objects := c.Objects
+	if ch.Index != nil {
+		objects = append(objects, ch.Index.Objects...)
+	}
+	if err := t.Bucket().PutAll(ctx, objects); err != nil {
 		return err
 	}
 	return t.Publish(ctx, c)
+}
+
+// openTarget opens the table of a warehouse.
+func openTarget(ctx context.Context, warehouse string) (*paimon.Table, error) {
+	c, err := catalog.NewFileSystem(warehouse, objstore.LocalOptions{})
+	if err != nil {
+		return nil, err
+	}
+	name, err := catalog.ParseName(tableName)
+	if err != nil {
+		return nil, err
+	}
+	return c.Open(ctx, name, paimon.Write)
+}
+
+// wear deletes the rows that the load says, in one commit of deletion vectors.
+func wear(ctx context.Context, warehouse string, l harness.MergeLoad) error {
+	t, err := openTarget(ctx, warehouse)
+	if err != nil {
+		return err
+	}
+	_, st, err := t.Version(ctx, paimon.Version{})
+	if err != nil {
+		return err
+	}
+	files, err := t.Files(ctx, st, nil)
+	if err != nil {
+		return err
+	}
+	var vectors []paimon.VectorChange
+	for i := range files {
+		m := roaring.New()
+		err := t.ReadFile(ctx, &files[i], []int{0}, func(start int64, b *types.Batch) error {
+			for k, id := range b.Cols[0].I64 {
+				if l.Deleted(id) {
+					m.Add(uint32(start) + uint32(k))
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		vectors = append(vectors, paimon.VectorChange{File: paimon.KeyOf(&files[i]), Vector: m})
+	}
+	ch := paimon.Changes{}
+	none := func(k paimon.FileKey) (*roaring.Bitmap, error) { return nil, fmt.Errorf("a vector of %s", k.Name) }
+	if ch.Index, err = t.BuildVectors(st, vectors, none, uuid.NewString); err != nil {
+		return err
+	}
+	return commitTarget(ctx, t, st, ch, paimon.OperationDelete)
 }
 
 // createTable makes the empty table of MergeLoad's columns, as `create` would.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"applier/itest/harness"
@@ -18,13 +19,20 @@ type workload struct {
 	// Paced: a record is sent when the one before it was committed, so that a
 	// commit never waits for another one.
 	Paced bool
+	// Worn is how many per cent of the table's rows are deleted before the first
+	// batch, by deletion vectors.
+	Worn int64
+	// Maintained: the daemon compacts and expires meanwhile.
+	Maintained bool
+	// Long: only when it is asked for by name.
+	Long bool
 }
 
 // warmUp is how many batches at the start are not measured: the first one waits
 // for the key index to be built.
 const warmUp = 1
 
-// workloads are those of `make bench`.
+// workloads are those of `make bench`, and the long ones.
 func workloads() []workload {
 	ws := []workload{
 		{Name: "W0", Target: million, Batch: 1, Batches: 200 + warmUp, Paced: true},
@@ -35,7 +43,11 @@ func workloads() []workload {
 			ws = append(ws, merge("W2", target, batch, 30+warmUp))
 		}
 	}
-	return ws
+	fresh := merge("W9", 50*million, 100_000, 40+warmUp)
+	fresh.Long = true
+	worn := fresh
+	worn.Name, worn.Worn, worn.Maintained = fresh.Name+"-worn", 10, true
+	return append(ws, fresh, worn)
 }
 
 const million = 1_000_000
@@ -57,10 +69,10 @@ func short(n int64) string {
 }
 
 // choose returns the workloads of a comma-separated list of names; "W2" stands
-// for all that begin with it, "kernels" for none of them, "" for all.
+// for all that begin with it, "kernels" for none of them, "" for all but the long ones.
 func choose(all []workload, names string) (chosen []workload, kernels bool, err error) {
 	if names == "" {
-		return all, true, nil
+		return slices.DeleteFunc(slices.Clone(all), func(w workload) bool { return w.Long }), true, nil
 	}
 	for _, name := range strings.Split(names, ",") {
 		name = strings.TrimSpace(name)
@@ -103,7 +115,7 @@ func (w workload) scaled(by int64) workload {
 
 // load is the generator of the workload's rows.
 func (w workload) load() harness.MergeLoad {
-	return harness.MergeLoad{Seed: seed, TargetRows: w.Target, BatchRows: w.Batch}
+	return harness.MergeLoad{Seed: seed, TargetRows: w.Target, BatchRows: w.Batch, Worn: w.Worn}
 }
 
 const seed = 1
@@ -123,25 +135,29 @@ func (w workload) ids(k int64) (ids []int64, version int64) {
 // expected is the digest of the table at the end.
 func (w workload) expected(d *digests) harness.Digest {
 	if w.Insert {
-		sum := d.base(w.Target + w.Batches*w.Batch)
+		sum := d.base(harness.MergeLoad{Seed: seed, TargetRows: w.Target + w.Batches*w.Batch})
 		return sum.Digest()
 	}
-	sum := d.base(w.Target)
+	sum := d.base(w.load())
 	w.load().Follow(&sum, w.Batches)
 	return sum.Digest()
 }
 
 // digests remembers the digests of tables as loaded, which take the longest.
-type digests struct{ known map[int64]harness.Summer }
+type digests struct{ known map[baseTable]harness.Summer }
 
-func (d *digests) base(rows int64) harness.Summer {
-	s, ok := d.known[rows]
+// baseTable is a table as it is before the first batch.
+type baseTable struct{ rows, worn int64 }
+
+func (d *digests) base(l harness.MergeLoad) harness.Summer {
+	t := baseTable{l.TargetRows, l.Worn}
+	s, ok := d.known[t]
 	if !ok {
-		s = harness.MergeLoad{Seed: seed, TargetRows: rows}.Base()
+		s = l.Base()
 		if d.known == nil {
-			d.known = map[int64]harness.Summer{}
+			d.known = map[baseTable]harness.Summer{}
 		}
-		d.known[rows] = s
+		d.known[t] = s
 	}
 	return s
 }

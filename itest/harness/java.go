@@ -127,6 +127,10 @@ func CompactPartition(partition map[string]string) Write {
 	return Write{"compact", Args{"full": true, "partition": partition}}
 }
 
+// Recluster is incremental clustering by one column, of what the library picks or, full,
+// of everything.
+func Recluster(full bool) Write { return Write{"cluster", Args{"full": full}} }
+
 // Written is what a write did.
 type Written struct {
 	Snapshots   []int64 `json:"snapshots"` // that it made; none when there was nothing to do

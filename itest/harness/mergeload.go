@@ -17,6 +17,14 @@ type MergeLoad struct {
 	Seed       uint64
 	TargetRows int64 // rows before the first batch: ids 0 … TargetRows-1, version 0
 	BatchRows  int64
+	// Worn is how many per cent of the loaded rows are deleted before the first batch.
+	Worn int64
+}
+
+// Deleted reports whether an id is one of the loaded rows that are deleted before
+// the first batch.
+func (l MergeLoad) Deleted(id int64) bool {
+	return id < l.TargetRows && l.Worn > 0 && int64(mix(l.Seed^uint64(id)*versionStep)%100) < l.Worn
 }
 
 // MergeColumns are the table's columns.
@@ -110,11 +118,14 @@ func (l MergeLoad) Batch(number int64) []int64 {
 	return ids
 }
 
-// Base returns the sum of the table as loaded.
+// Base returns the sum of the table before the first batch.
 func (l MergeLoad) Base() Summer {
 	var s Summer
 	var buf []byte
 	for id := range l.TargetRows {
+		if l.Deleted(id) {
+			continue
+		}
 		buf = l.Row(id, 0).AppendJSON(buf[:0])
 		s.Add(buf)
 	}
@@ -132,7 +143,7 @@ func (l MergeLoad) Follow(s *Summer, batches int64) {
 	var buf []byte
 	for k := int64(1); k <= batches; k++ {
 		for _, id := range l.Batch(k) {
-			if id < current {
+			if id < current && (version[id] > 0 || !l.Deleted(id)) {
 				buf = l.Row(id, int64(version[id])).AppendJSON(buf[:0])
 				s.Remove(buf)
 			}

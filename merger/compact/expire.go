@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"applier/merger"
 	"applier/storage/objstore"
@@ -13,16 +14,27 @@ import (
 )
 
 // PlanExpire is Table.PlanExpire, but it also keeps the newest position record of
-// every pipeline: without it a pipeline would not know how far the table is.
-func PlanExpire(ctx context.Context, t *paimon.Table, o paimon.ExpireOptions) (*paimon.ExpirePlan, error) {
+// every pipeline, without which a pipeline would not know how far the table is, and
+// every snapshot that is younger than young: a writer that hangs may be about to
+// publish one with the same id, and would succeed if that were free again.
+func PlanExpire(ctx context.Context, t *paimon.Table, o paimon.ExpireOptions, young time.Duration) (*paimon.ExpirePlan, error) {
+	keep := func(from int64, why string) {
+		if from > 0 && (o.KeepFrom == 0 || from < o.KeepFrom) {
+			o.KeepFrom, o.KeptFor = from, why
+		}
+	}
+	if young > 0 {
+		from, err := firstAfter(ctx, t, o.Now.Add(-young))
+		if err != nil {
+			return nil, err
+		}
+		keep(from, fmt.Sprintf("it is younger than %s, and a writer that hangs may be about to publish one with its id", young))
+	}
 	from, pipeline, err := oldestRecord(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	if from > 0 && (o.KeepFrom == 0 || from < o.KeepFrom) {
-		o.KeepFrom = from
-		o.KeptFor = fmt.Sprintf("it has the newest Kafka positions of pipeline %s", pipeline)
-	}
+	keep(from, "it has the newest Kafka positions of pipeline "+pipeline)
 	return t.PlanExpire(ctx, o)
 }
 
@@ -51,4 +63,27 @@ func oldestRecord(ctx context.Context, t *paimon.Table) (id int64, pipeline stri
 		}
 	}
 	return id, pipeline, nil
+}
+
+// firstAfter returns the id of the oldest snapshot of those at the end of the chain
+// that are younger than a moment; 0 if there is none.
+func firstAfter(ctx context.Context, t *paimon.Table, moment time.Time) (id int64, err error) {
+	ids, err := paimon.ListSnapshotIDs(ctx, t.Bucket(), t.Paths())
+	if err != nil {
+		return 0, err
+	}
+	for _, n := range slices.Backward(ids) {
+		s, err := paimon.ReadSnapshot(ctx, t.Bucket(), t.Paths(), n)
+		if errors.Is(err, objstore.ErrNotExist) {
+			break // expired meanwhile
+		}
+		if err != nil {
+			return 0, err
+		}
+		if s.TimeMillis <= moment.UnixMilli() {
+			break
+		}
+		id = n
+	}
+	return id, nil
 }

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"slices"
 	"time"
 
-	"applier/storage/objstore"
 	"applier/storage/paimon"
 )
 
@@ -26,8 +24,7 @@ type Upkeep struct {
 	// follows the sizes of commits and table (PurgeRatio).
 	DeletedRatio float64
 	// Young is the age below which no snapshot is removed, whatever the table's
-	// options say: a writer that hangs may still be about to publish one with the
-	// same id, and would succeed if that were free again.
+	// options say (PlanExpire).
 	Young time.Duration
 }
 
@@ -266,13 +263,7 @@ func (k *Keeper) expire(ctx context.Context, t *paimon.Table) (n int64, err erro
 		if !k.Mine() {
 			return n, nil
 		}
-		now := k.Options.Now()
-		o := t.Options().ExpireOptions(now)
-		if o.KeepFrom, err = firstAfter(ctx, t, now.Add(-k.Upkeep.Young)); err != nil {
-			return n, err
-		}
-		o.KeptFor = "it is too young for maintenance to remove it"
-		p, err := PlanExpire(ctx, t, o)
+		p, err := PlanExpire(ctx, t, t.Options().ExpireOptions(k.Options.Now()), k.Upkeep.Young)
 		if err != nil || p.Snapshots() == 0 {
 			return n, err
 		}
@@ -282,29 +273,6 @@ func (k *Keeper) expire(ctx context.Context, t *paimon.Table) (n int64, err erro
 		n += p.Snapshots()
 	}
 	return n, nil
-}
-
-// firstAfter returns the id of the oldest snapshot of those at the end of the chain
-// that are younger than a moment; 0 if there is none.
-func firstAfter(ctx context.Context, t *paimon.Table, moment time.Time) (id int64, err error) {
-	ids, err := paimon.ListSnapshotIDs(ctx, t.Bucket(), t.Paths())
-	if err != nil {
-		return 0, err
-	}
-	for _, n := range slices.Backward(ids) {
-		s, err := paimon.ReadSnapshot(ctx, t.Bucket(), t.Paths(), n)
-		if errors.Is(err, objstore.ErrNotExist) {
-			break // expired meanwhile
-		}
-		if err != nil {
-			return 0, err
-		}
-		if s.TimeMillis <= moment.UnixMilli() {
-			break
-		}
-		id = n
-	}
-	return id, nil
 }
 
 var errWindow = errors.New("the time for compactions has ended")

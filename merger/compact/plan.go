@@ -35,6 +35,9 @@ type Policy struct {
 	MinFiles int
 	// Full joins whatever can be joined, and purges every deleted row.
 	Full bool
+	// Clustered: files above level 0 were sorted by somebody else, and stay as they are
+	// but for deleted rows (paimon.Table.Clustered).
+	Clustered bool
 	// Ordered: files of a bucket are kept in the order of their sequence numbers.
 	Ordered bool
 }
@@ -48,7 +51,7 @@ func NewPolicy(t *paimon.Table, deleteRatio float64) Policy {
 	}
 	return Policy{
 		TargetBytes: o.TargetFileSize, SmallRatio: o.CompactSmallRatio, DeleteRatio: deleteRatio,
-		MinFiles: max(o.CompactMinFiles, 2), Ordered: t.Buckets() > 0,
+		MinFiles: max(o.CompactMinFiles, 2), Ordered: t.Buckets() > 0, Clustered: t.Clustered(),
 	}
 }
 
@@ -79,14 +82,20 @@ const tinyBytes = 8 << 20
 func Plan(files []File, p Policy) [][]File {
 	var order []paimon.BucketKey
 	buckets := map[paimon.BucketKey][]File{}
+	var groups [][]File
 	for _, f := range files {
+		if p.Clustered && f.Entry.File.Level > 0 {
+			if p.dirty(&f) {
+				groups = append(groups, []File{f})
+			}
+			continue
+		}
 		k := paimon.BucketKey{Partition: string(f.Entry.Partition), Bucket: f.Entry.Bucket}
 		if _, ok := buckets[k]; !ok {
 			order = append(order, k)
 		}
 		buckets[k] = append(buckets[k], f)
 	}
-	var groups [][]File
 	for _, k := range order {
 		if p.Ordered {
 			groups = append(groups, p.ordered(buckets[k])...)

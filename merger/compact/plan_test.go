@@ -37,6 +37,9 @@ func TestPlan_ChoosesSmallFilesAndDirtyOnes(t *testing.T) {
 	p := Policy{TargetBytes: 100 * mib, SmallRatio: 0.7, DeleteRatio: 0.2, MinFiles: 3}
 	full, ordered := p, p
 	full.Full, ordered.Ordered = true, true
+	clustered, fullClustered := p, full
+	clustered.Clustered, fullClustered.Clustered = true, true
+	sorted := func(f File) File { f.Entry.File.Level = 5; return f }
 	small := func(i int64) File { return fileOf("p", 0, mib, 100, 0, i) }
 	big := func(i, deleted int64) File { return fileOf("p", 0, 90*mib, 100, deleted, i) }
 	for _, c := range []struct {
@@ -59,6 +62,9 @@ func TestPlan_ChoosesSmallFilesAndDirtyOnes(t *testing.T) {
 		{"full leaves a single clean file", full, []File{small(1)}, nil},
 		{"neighbours only, where order counts", ordered, []File{small(1), small(2), small(3), big(4, 0), small(5), small(6)}, nil},
 		{"the newest neighbours", ordered, []File{small(9), big(1, 0), small(8), small(7)}, [][]string{{"p-0-7", "p-0-8", "p-0-9"}}},
+		{"sorted files are not joined", clustered, []File{sorted(small(1)), small(2), sorted(small(3)), small(4), small(5), sorted(small(6))}, [][]string{{"p-0-2", "p-0-4", "p-0-5"}}},
+		{"sorted files are purged, each alone", fullClustered, []File{sorted(big(1, 1)), small(2), sorted(fileOf("p", 0, mib, 100, 1, 3)), small(4)}, [][]string{{"p-0-1"}, {"p-0-3"}, {"p-0-2", "p-0-4"}}},
+		{"levels of a table that is not clustered mean nothing", p, []File{sorted(small(1)), small(2), sorted(small(3))}, [][]string{{"p-0-1", "p-0-2", "p-0-3"}}},
 		{"a dirty file among others keeps its place", ordered, []File{big(1, 50), big(2, 0)}, [][]string{{"p-0-1"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, names(Plan(c.files, c.p))) })

@@ -19,6 +19,12 @@ type Options struct {
 	Policy Policy
 	// CommitBytes: what was read before it is committed; 0 is 512 MiB.
 	CommitBytes int64
+	// MemoryBytes is about how much memory a join may hold (paimon.WriterSettings,
+	// CopyBytes); 0 leaves it to the table's options.
+	MemoryBytes int64
+	// Enter, if not nil, is called before a join takes memory and may wait; leave is
+	// called when it holds none any more, and held meanwhile with what it holds.
+	Enter func(ctx context.Context) (held func(bytes int64), leave func(), err error)
 	// Throttle, if not nil, is called before bytes are read and may wait.
 	Throttle func(ctx context.Context, bytes int64) error
 	User     string // commit user
@@ -87,22 +93,22 @@ func Run(ctx context.Context, t *paimon.Table, o Options) (Result, error) {
 	if err != nil || st.Snapshot == nil {
 		return r.result, err
 	}
-	if r.writer, err = t.NewDataFileWriter(paimon.WriterSettings{Now: o.Now, NewUUID: o.NewUUID}); err != nil {
-		return r.result, err
-	}
 	read := int64(0)
 	for _, g := range Plan(files, o.Policy) {
 		n := int64(0)
 		for i := range g {
 			n += g[i].Entry.File.Size
 		}
-		if err := r.throttle(ctx, n); err != nil {
+		leave, err := r.enter(ctx, n)
+		if err != nil {
 			if e := r.commit(ctx); e != nil { // what is joined is not thrown away
 				err = errors.Join(err, e)
 			}
 			return r.result, err
 		}
-		if err := r.join(ctx, st, g); err != nil {
+		err = r.join(ctx, st, g)
+		leave()
+		if err != nil {
 			return r.result, err
 		}
 		r.result.BytesRead += n
@@ -137,6 +143,30 @@ type part struct {
 	drop  *roaring.Bitmap // nil: none
 	ref   paimon.VectorRef
 	start uint32 // the place of its first row in the new file
+}
+
+// enter waits until a group may be joined, and makes the writer ready. Where memory
+// is counted, the writer, which keeps buffers, is given up by leave.
+func (r *runner) enter(ctx context.Context, bytes int64) (leave func(), err error) {
+	if err := r.throttle(ctx, bytes); err != nil {
+		return nil, err
+	}
+	s := paimon.WriterSettings{Now: r.o.Now, NewUUID: r.o.NewUUID, CopyBytes: r.o.MemoryBytes}
+	leave = func() {}
+	if r.o.Enter != nil {
+		var left func()
+		if s.Held, left, err = r.o.Enter(ctx); err != nil {
+			return nil, err
+		}
+		leave = func() { r.writer = nil; left() }
+	}
+	if r.writer == nil {
+		if r.writer, err = r.t.NewDataFileWriter(s); err != nil {
+			leave()
+			return nil, err
+		}
+	}
+	return leave, nil
 }
 
 func (r *runner) throttle(ctx context.Context, bytes int64) error {

@@ -39,7 +39,8 @@ type commitMachine struct {
 func newCommitMachine(t *rapid.T) *commitMachine {
 	partition := [][]string{nil, {"p"}}[rapid.IntRange(0, 1).Draw(t, "partitioned")]
 	f := newFixture(t, []types.Field{field(0, "id", types.BigIntType()), field(1, "p", types.IntType())}, partition,
-		[2]string{"deletion-vector.index-file.target-size", "100 b"})
+		[2]string{"deletion-vector.index-file.target-size", "100 b"},
+		[2]string{"index-file-in-data-file-dir", []string{"false", "true"}[rapid.IntRange(0, 1).Draw(t, "index files beside data files")]})
 	return &commitMachine{f, tableModel{files: map[FileKey]*modelFile{}}, map[int64]map[FileKey]*modelFile{0: {}}}
 }
 

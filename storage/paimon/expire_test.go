@@ -184,7 +184,7 @@ func TestExpire_LeavesNothingBehind(t *testing.T) {
 			require.NoError(t, r.all(bg, s))
 		}
 		for _, key := range allKeys(t, x.bucket) {
-			if strings.HasPrefix(key, "manifest/") || strings.HasPrefix(key, "index/") || strings.HasSuffix(key, ".parquet") {
+			if strings.HasPrefix(key, "manifest/") || strings.HasPrefix(baseName(key), "index-") || strings.HasSuffix(key, ".parquet") {
 				require.True(t, r.keys[key], "%s is left", key)
 			}
 		}

@@ -626,7 +626,7 @@ func TestGolden_RefusedTables(t *testing.T) {
 	}
 	require.ElementsMatch(t, []string{
 		"big_vectors.one", "big_vectors.t", "bitmap64.t", "branches.t", "buckets_cow.dv", "buckets_cow.t", "char_types.t", "compacted_dv.t", "evolved_dv.t", "flink_types.p", "flink_types.t", "manifests_snappy.t",
-		"legacy_partition_off.t", "many_commits.t", "merge_clauses.t", "mixed_vectors.t", "nested_dv.t", "notnull_nested.nn", "options_cow.t", "overwrites.c", "overwrites.t", "partition_types.tn", "partition_types.tz", "partitions_dv.t", "rescaled.dv", "rescaled.m", "rescaled.t", "row_tracking.t", "row_tracking_cow.t", "spec_cow.my_table",
+		"legacy_partition_off.t", "many_commits.t", "merge_clauses.t", "mixed_vectors.t", "nested_dv.t", "notnull_nested.nn", "options_cow.t", "overwrites.c", "overwrites.t", "partition_types.tn", "partition_types.tz", "partitions_dv.t", "refused.clu2", "rescaled.dv", "rescaled.m", "rescaled.t", "row_tracking.t", "row_tracking_cow.t", "spec_cow.my_table",
 		"spec_defaults.default_example", "spec_defaults.my_table", "spec_defaults.nn", "spec_defaults.strs", "spec_dv.my_table", "spec_events.mutable_events", "stats_strings.first1",
 		"stats_strings.nodense", "stats_strings.st", "tags_branches.t", "tracking_compacted.t", "types_dv.t",
 	}, short)

@@ -46,14 +46,15 @@ var errNoColumns = errors.New("no columns to read")
 // not have reads as NULL, one of another type is cast if that loses nothing,
 // else ErrTypeChanged. Values of partition columns are the entry's.
 func (t *Table) OpenFile(ctx context.Context, e *manifest.Entry, cols []int) (*OpenedFile, error) {
-	f, err := t.openFile(ctx, e, cols)
+	f, err := t.openFile(ctx, e, cols, datafile.ReadOptions{Buffers: t.buffers})
 	if err != nil {
 		return nil, fmt.Errorf("data file %s: %w", e.File.Name, err)
 	}
 	return f, nil
 }
 
-func (t *Table) openFile(ctx context.Context, e *manifest.Entry, cols []int) (*OpenedFile, error) {
+// openFile is OpenFile with how the file is read; o.Fields are filled in.
+func (t *Table) openFile(ctx context.Context, e *manifest.Entry, cols []int, o datafile.ReadOptions) (*OpenedFile, error) {
 	if len(cols) == 0 {
 		return nil, errNoColumns
 	}
@@ -65,14 +66,14 @@ func (t *Table) openFile(ctx context.Context, e *manifest.Entry, cols []int) (*O
 	if f.cols, err = t.fileColumns(schema, e, cols); err != nil {
 		return nil, err
 	}
-	fields := make([]types.Field, len(f.cols))
+	o.Fields = make([]types.Field, len(f.cols))
 	for i, c := range f.cols {
-		fields[i], f.places = c.field, append(f.places, i)
+		o.Fields[i], f.places = c.field, append(f.places, i)
 	}
 	if f.reader, err = t.openData(ctx, e); err != nil {
 		return nil, err
 	}
-	if f.file, err = openParquet(f.reader, e, datafile.ReadOptions{Fields: fields, Buffers: t.buffers}); err != nil {
+	if f.file, err = openParquet(f.reader, e, o); err != nil {
 		_ = f.reader.Close()
 		return nil, err
 	}

@@ -58,12 +58,13 @@ type Options struct {
 	DeletionVectorTargetSize  int64 // deletion-vector.index-file.target-size in bytes, default 2 MB
 	IndexFileInDataDir        bool  // index-file-in-data-file-dir
 
-	RowTracking              bool   // row-tracking.enabled
-	RowTrackingGroups        bool   // row-tracking.partition-group-on-commit, default true
-	DataEvolution            bool   // data-evolution.enabled
-	ChangelogProducer        string // changelog-producer, default "none"
-	IncrementalClustering    bool   // clustering.incremental
-	SequenceSnapshotOrdering bool   // sequence.snapshot-ordering
+	RowTracking              bool     // row-tracking.enabled
+	RowTrackingGroups        bool     // row-tracking.partition-group-on-commit, default true
+	DataEvolution            bool     // data-evolution.enabled
+	ChangelogProducer        string   // changelog-producer, default "none"
+	IncrementalClustering    bool     // clustering.incremental
+	ClusteringColumns        []string // clustering.columns
+	SequenceSnapshotOrdering bool     // sequence.snapshot-ordering
 
 	PartitionDefaultName      string // partition.default-name, default "__DEFAULT_PARTITION__"
 	PartitionLegacyName       bool   // partition.legacy-name, default true
@@ -157,6 +158,11 @@ func (p *optionParser) features(o *Options) {
 	o.DataEvolution = p.bool(OptDataEvolution, false)
 	o.ChangelogProducer = strings.ToLower(p.text("changelog-producer", "none"))
 	o.IncrementalClustering = p.bool("clustering.incremental", false)
+	for name := range strings.SplitSeq(p.text(p.either("clustering.columns", "sink.clustering.by-columns"), ""), ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			o.ClusteringColumns = append(o.ClusteringColumns, name)
+		}
+	}
 	o.SequenceSnapshotOrdering = p.bool("sequence.snapshot-ordering", false)
 	o.PartitionDefaultName = p.text(OptPartitionDefaultName, "__DEFAULT_PARTITION__")
 	o.PartitionLegacyName = p.bool(OptPartitionLegacyName, true)

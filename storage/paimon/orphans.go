@@ -172,7 +172,11 @@ func (w *orphanWalk) partitions(dir string, depth int) error {
 		case depth > 0 && strings.Contains(name, "="):
 			return w.partitions(key, depth-1)
 		case depth == 0 && strings.HasPrefix(name, "bucket-"):
-			return w.folder(key, []string{w.t.options.DataFilePrefix, "changelog-"}, nil)
+			prefixes := []string{w.t.options.DataFilePrefix, "changelog-"}
+			if w.t.paths.indexInDir {
+				prefixes = append(prefixes, "index-")
+			}
+			return w.folder(key, prefixes, nil)
 		}
 		return nil
 	})

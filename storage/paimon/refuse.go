@@ -33,7 +33,6 @@ const (
 	CodeRowTracking       Code = "row_tracking"
 	CodeVectorsOff        Code = "vectors_off"
 	CodeExternalPaths     Code = "external_paths"
-	CodeIndexFileLocation Code = "index_file_location"
 	CodeFileIndex         Code = "file_index"
 	CodeChangelog         Code = "changelog_producer"
 	CodeClustering        Code = "incremental_clustering"
@@ -171,17 +170,21 @@ func (c *refuser) writing() {
 			}
 		}
 	}
-	if o.IndexFileInDataDir {
-		c.add(CodeIndexFileLocation, "index-file-in-data-file-dir is true: index files are written to index/ only, create the table without it")
-	}
 	if _, err := bloomColumns(c.s); err != nil {
 		c.add(CodeFileIndex, "it asks for file indexes that are not written (%s): remove or correct the option", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	if o.ChangelogProducer != "none" {
 		c.add(CodeChangelog, "changelog-producer is %q: changelogs are not written, set it to none", o.ChangelogProducer)
 	}
-	if o.IncrementalClustering {
-		c.add(CodeClustering, "clustering.incremental is true: its files are kept in levels, which are not kept up, remove the option")
+	if o.IncrementalClustering && o.Bucket != -1 {
+		// Java refuses both, too (SchemaValidation).
+		if o.DeletionVectors {
+			c.add(CodeClustering, "clustering.incremental and deletion-vectors.enabled are true and bucket=%d: "+
+				"with buckets a table has one of them, create it with bucket=-1 or without one of the two", o.Bucket)
+		}
+		if o.BucketAppendOrdered {
+			c.add(CodeClustering, "clustering.incremental is true, and bucket=%d keeps rows in the order they came: set bucket-append-ordered=false", o.Bucket)
+		}
 	}
 	if o.SequenceSnapshotOrdering {
 		c.add(CodeSequenceOrdering, "sequence.snapshot-ordering is true: sequence numbers are not assigned by snapshot, remove the option")

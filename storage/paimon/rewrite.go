@@ -23,7 +23,7 @@ import (
 // sequence number along.
 //
 // The file is streamed into the table's store: one batch and one row group are in
-// memory. Once Rewrite returns nil it is durable, and nothing refers to it. Errors
+// memory, see WriterSettings.CopyBytes. Once Rewrite returns nil it is durable, and nothing refers to it. Errors
 // are those of reading e (OpenFile) and of the store.
 func (w *DataFileWriter) Rewrite(ctx context.Context, e *manifest.Entry, drop *roaring.Bitmap) (*manifest.Entry, error) {
 	out, err := w.join(ctx, []Part{{e, drop}})
@@ -106,6 +106,9 @@ func (w *DataFileWriter) join(ctx context.Context, parts []Part) (*manifest.Entr
 		}
 	}
 	n.TotalBuckets = first.TotalBuckets
+	if n.File.Level, err = w.t.copyLevel(ctx, parts); err != nil {
+		return nil, err
+	}
 	// The rows take up no more numbers than they did, so that files read in the
 	// order of their sequence numbers stay in order.
 	n.File.MinSequence, n.File.MaxSequence = first.File.MinSequence, first.File.MinSequence+info.Rows-1
@@ -169,11 +172,33 @@ func (w *DataFileWriter) copyGroups(ctx context.Context, p Part, fields []types.
 	return true, w.copies.CopyGroups(f)
 }
 
+// copyGroup is how large row groups of copies get before compression: about a
+// quarter of CopyBytes, as the encoder's buffers grow by doubling and the reader has its share.
+func (w *DataFileWriter) copyGroup() int64 {
+	if w.s.CopyBytes <= 0 {
+		return w.t.options.ParquetBlockSize
+	}
+	return min(max(w.s.CopyBytes/4, 1<<16), w.t.options.ParquetBlockSize)
+}
+
+// copyReading is how a file of so many columns is read for a copy.
+func (w *DataFileWriter) copyReading(columns int) datafile.ReadOptions {
+	o := datafile.ReadOptions{Buffers: w.t.buffers}
+	if w.s.CopyBytes > 0 {
+		share := max(w.s.CopyBytes/16/int64(columns), 16<<10)
+		o.ReadAhead, o.BatchBytes = min(share, datafile.DefaultReadAhead), min(share, datafile.DefaultBatchBytes)
+	}
+	if w.s.Held != nil {
+		o.Held = func(bytes int64) { w.s.Held(bytes + w.copies.MemBytes()) }
+	}
+	return o
+}
+
 // copyRows streams the rows of a file that are not dropped.
 func (w *DataFileWriter) copyRows(ctx context.Context, p Part, cols []int, span *sequenceSpan) error {
-	src, err := w.t.OpenFile(ctx, p.Entry, cols)
+	src, err := w.t.openFile(ctx, p.Entry, cols, w.copyReading(len(cols)))
 	if err != nil {
-		return err
+		return fmt.Errorf("data file %s: %w", p.Entry.File.Name, err)
 	}
 	defer func() { _ = src.Close() }()
 	drop := p.Drop

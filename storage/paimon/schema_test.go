@@ -243,7 +243,6 @@ func TestRefuse_NamesEachReason(t *testing.T) {
 		{code: CodeBucketFunction, options: map[string]string{"bucket-function.type": "iceberg"}},
 		{code: CodeRowTracking, options: map[string]string{"row-tracking.enabled": "TRUE", "bucket": "4", "bucket-key": "a"}},
 		{code: CodeExternalPaths, options: map[string]string{"data-file.external-paths": "s3://x,s3://y", "data-file.external-paths.strategy": "round-robin"}},
-		{code: CodeIndexFileLocation, options: map[string]string{"index-file-in-data-file-dir": "true"}},
 		{code: CodeFileIndex, options: map[string]string{"file-index.bitmap.columns": "a"}},
 		{code: CodeFileIndex, options: map[string]string{"file-index.bloom-filter.columns": "a,b"}},
 		{code: CodeFileIndex, options: map[string]string{"file-index.bloom-filter.columns": "m[k]"}},
@@ -256,7 +255,8 @@ func TestRefuse_NamesEachReason(t *testing.T) {
 			change: func(s *Schema) { s.Fields = col(types.DecimalType(10, 2)) },
 		},
 		{code: CodeChangelog, options: map[string]string{"changelog-producer": "input"}},
-		{code: CodeClustering, options: map[string]string{"clustering.incremental": "true"}},
+		{code: CodeClustering, options: map[string]string{"clustering.incremental": "true", "bucket": "4", "bucket-key": "a", "bucket-append-ordered": "false"}},
+		{code: CodeClustering, options: map[string]string{"clustering.incremental": "true", "bucket": "4", "bucket-key": "a", "deletion-vectors.enabled": "false"}},
 		{code: CodeSequenceOrdering, options: map[string]string{"sequence.snapshot-ordering": "true"}},
 		{
 			code: CodePartitionType, options: map[string]string{"partition.legacy-name": "false"},
@@ -283,6 +283,20 @@ func TestRefuse_NamesEachReason(t *testing.T) {
 		} else {
 			require.NoError(t, Refuse(s, Read), c.code)
 		}
+	}
+}
+
+// RL-35 and RL-36: only buckets, clustering and deletion vectors together are refused.
+func TestRefuse_AllowsIncrementalClusteringWithBucketsOrVectors(t *testing.T) {
+	for _, options := range []map[string]string{
+		{"deletion-vectors.enabled": "true"},
+		{"deletion-vectors.enabled": "false"},
+		{"bucket": "4", "bucket-key": "a", "bucket-append-ordered": "false"},
+	} {
+		s := &Schema{Version: 3, Fields: []types.Field{{Name: "a", Type: types.IntType()}}, Options: options}
+		s.Options["clustering.incremental"], s.Options["clustering.columns"] = "true", "a"
+		require.NoError(t, s.index())
+		require.NoError(t, Refuse(s, Create), options)
 	}
 }
 

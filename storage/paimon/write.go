@@ -32,6 +32,12 @@ type WriterSettings struct {
 	TargetBytes int64 // 0: the table's target-file-size
 	// Concurrency is how many goroutines encode columns during Write; 0 is 1.
 	Concurrency int
+	// CopyBytes is about how much memory a copy of rows (Rewrite, Join) may hold: the row
+	// groups of new files and what is read ahead are kept that small. Pages and values
+	// larger than that stay what they are. 0: row groups as the table's options say.
+	CopyBytes int64
+	// Held, if not nil, is told by a copy how much memory it holds, again and again.
+	Held func(bytes int64)
 	// Now gives the creation time of files; nil is time.Now.
 	Now func() time.Time
 	// NewUUID makes the names of files unique.
@@ -57,6 +63,9 @@ func (t *Table) NewDataFileWriter(s WriterSettings) (*DataFileWriter, error) {
 		return nil, err
 	}
 	w := &DataFileWriter{t: t, s: s, verbatim: verbatimGroup, index: index}
+	if s.CopyBytes > 0 { // else row groups of its own size were never copied as they are
+		w.verbatim = min(w.verbatim, w.copyGroup()/4)
+	}
 	return w, w.prepare(&w.fresh, t.schema.Fields, false)
 }
 
@@ -67,9 +76,12 @@ func (w *DataFileWriter) prepare(e *fileEncoder, fields []types.Field, keepChars
 	if e.Writer != nil && slices.EqualFunc(e.fields, fields, same) {
 		return nil
 	}
-	o := &w.t.options
+	o, group := &w.t.options, w.t.options.ParquetBlockSize
+	if keepChars {
+		group = w.copyGroup()
+	}
 	wr, err := datafile.NewWriter(nil, datafile.WriterOptions{
-		Fields: fields, Compression: o.FileCompression, ZstdLevel: o.ZstdLevel, RowGroupBytes: o.ParquetBlockSize,
+		Fields: fields, Compression: o.FileCompression, ZstdLevel: o.ZstdLevel, RowGroupBytes: group,
 		KeyColumns: w.s.KeyColumns, Concurrency: w.s.Concurrency, KeepChars: keepChars,
 	})
 	if err != nil {

@@ -1,6 +1,7 @@
 package peer;
 
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -9,15 +10,24 @@ import java.util.TreeSet;
 import org.apache.paimon.AppendOnlyFileStore;
 import org.apache.paimon.append.AppendCompactCoordinator;
 import org.apache.paimon.append.AppendCompactTask;
+import org.apache.paimon.append.cluster.IncrementalClusterManager;
+import org.apache.paimon.compact.CompactUnit;
 import org.apache.paimon.data.BinaryRow;
+import org.apache.paimon.data.InternalRow;
+import org.apache.paimon.data.serializer.InternalRowSerializer;
+import org.apache.paimon.io.CompactIncrement;
 import org.apache.paimon.io.DataFileMeta;
+import org.apache.paimon.io.DataIncrement;
 import org.apache.paimon.operation.BaseAppendFileStoreWrite;
 import org.apache.paimon.table.FileStoreTable;
 import org.apache.paimon.table.SpecialFields;
+import org.apache.paimon.table.sink.CommitMessage;
+import org.apache.paimon.table.sink.CommitMessageImpl;
 import org.apache.paimon.table.sink.TableWriteImpl;
 import org.apache.paimon.table.source.DataSplit;
 import org.apache.paimon.table.source.EndOfScanException;
 import org.apache.paimon.table.source.Split;
+import org.apache.paimon.utils.Pair;
 import wire.Args;
 
 /** The library's own compaction of append tables, deletion vectors included. */
@@ -50,6 +60,47 @@ final class Compactions {
     s.facts.put("files_before", tasks.stream().mapToInt(x -> x.compactBefore().size()).sum());
     s.facts.put("files_after", tasks.stream().mapToInt(x -> x.compactAfter().size()).sum());
     return s;
+  }
+
+  /**
+   * Incremental clustering of a table without buckets as Paimon's engines do it (Spark's CompactProcedure): what the
+   * manager picks, or with "full" everything, is sorted and goes up a level. One clustering column, of a type
+   * whose values Java compares.
+   */
+  Stage cluster(Args a) throws Exception {
+    FileStoreTable t = warehouse.fileStore(a);
+    Stage s = new Stage(t);
+    IncrementalClusterManager manager = new IncrementalClusterManager(t);
+    Map<BinaryRow, CompactUnit> units = manager.createCompactUnits(a.bool("full", false));
+    for (Map.Entry<BinaryRow, Pair<List<DataSplit>, CommitMessage>> e : manager.toSplitsAndRewriteDvFiles(units).entrySet()) {
+      CompactUnit unit = units.get(e.getKey());
+      CommitMessageImpl vectors = (CommitMessageImpl) e.getValue().getRight();
+      List<DataFileMeta> after = new ArrayList<>();
+      try (TableWriteImpl<?> w = Writes.writer(s, Map.of("write-only", "true"))) {
+        for (InternalRow row : sorted(t, e.getValue().getLeft(), manager.clusterKeys().get(0))) w.write(row);
+        for (CommitMessage m : w.prepareCommit()) after.addAll(((CommitMessageImpl) m).newFilesIncrement().newFiles());
+      }
+      s.messages.add(new CommitMessageImpl(e.getKey(), 0, t.coreOptions().bucket(), DataIncrement.emptyIncrement(), new CompactIncrement(
+          unit.files(), IncrementalClusterManager.upgrade(after, unit.outputLevel()), List.of(),
+          vectors == null ? List.of() : vectors.compactIncrement().newIndexFiles(),
+          vectors == null ? List.of() : vectors.compactIncrement().deletedIndexFiles())));
+      s.facts.merge("files_before", unit.files().size(), (x, y) -> (int) x + (int) y);
+      s.facts.merge("files_after", after.size(), (x, y) -> (int) x + (int) y);
+    }
+    s.facts.put("tasks", units.size());
+    return s;
+  }
+
+  private static List<InternalRow> sorted(FileStoreTable t, List<DataSplit> splits, String key) throws Exception {
+    int column = t.rowType().getFieldIndex(key);
+    InternalRow.FieldGetter getter = InternalRow.createFieldGetter(t.rowType().getTypeAt(column), column);
+    InternalRowSerializer copier = new InternalRowSerializer(t.rowType());
+    List<InternalRow> rows = new ArrayList<>();
+    for (DataSplit split : splits) {
+      t.newReadBuilder().newRead().createReader(split).forEachRemaining(r -> rows.add(copier.copy(r)));
+    }
+    rows.sort(Comparator.comparing(r -> (Comparable) getter.getFieldOrNull(r), Comparator.nullsFirst(Comparator.naturalOrder())));
+    return rows;
   }
 
   /** Buckets are compacted by their writer, whole ones here. */

@@ -44,7 +44,7 @@ public final class Peer {
       case "count" -> reads.count(a);
       case "digest" -> reads.digest(a);
       case "files" -> reads.files(a);
-      case "insert", "delete", "update", "compact" -> writes.now(cmd, a);
+      case "insert", "delete", "update", "compact", "cluster" -> writes.now(cmd, a);
       case "prepare" -> writes.prepare(a);
       case "commit" -> writes.commit(a);
       case "abort" -> writes.abort(a);

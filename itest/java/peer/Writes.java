@@ -72,6 +72,7 @@ final class Writes {
         yield rows(a, a);
       }
       case "compact" -> compactions.stage(a);
+      case "cluster" -> compactions.cluster(a);
       default -> throw new IllegalArgumentException("unknown write " + op);
     };
   }

@@ -121,6 +121,8 @@ type levels struct {
 	rep, def []uint8
 }
 
+func (l *levels) memBytes() int64 { return int64(cap(l.rep) + cap(l.def)) }
+
 func (l *levels) reset() { l.rep, l.def = l.rep[:0], l.def[:0] }
 
 // maxBatchEntries bounds the entries of a nested column that are assembled at

@@ -40,6 +40,9 @@ type ReadOptions struct {
 	MaxFooterBytes int64
 	// Prune, if set, is asked before Read reads a row group; true skips it.
 	Prune func(rg RowGroupStats) bool
+	// Held, if set, is told by Read, before each batch is handed out, how much memory
+	// reading holds.
+	Held func(bytes int64)
 	// Buffers are shared with other files; nil makes new ones.
 	Buffers *Buffers
 }

@@ -44,6 +44,21 @@ func (c *columnReader) release(b *Buffers) {
 	}
 }
 
+// memBytes is about the memory c holds.
+func (c *columnReader) memBytes() int64 {
+	n := c.vec.MemBytes()
+	if c.out != nil {
+		n += c.out.MemBytes()
+	}
+	for i, l := range c.leaves {
+		n += int64(cap(l.src.buf)+cap(l.page)+cap(l.plain)+cap(l.ldef)+cap(l.lrep)+4*cap(l.idx)) + c.lv[i].memBytes()
+		if l.dict != nil {
+			n += l.dict.MemBytes()
+		}
+	}
+	return n
+}
+
 // open starts row group g.
 func (c *columnReader) open(g *rowGroup) error {
 	c.total, c.rows = g.NumRows, g.NumRows
@@ -201,6 +216,13 @@ func (f *File) readGroup(g int, start int64, readers []*columnReader, batch *typ
 		}
 		if len(readers) == 0 {
 			return nil
+		}
+		if f.o.Held != nil {
+			held := int64(cap(all.buf))
+			for _, r := range readers {
+				held += r.memBytes()
+			}
+			f.o.Held(held)
 		}
 		if err := fn(start+done, batch); err != nil {
 			return err

@@ -36,6 +36,7 @@ type App struct {
 	metrics        *metrics.Metrics
 	registry       *prometheus.Registry
 	budget         *batcher.Budget
+	joining        *joining
 	instance       string
 	build          metrics.Build
 	started        time.Time
@@ -90,6 +91,7 @@ func New(cfg *config.Config, o Options) (*App, error) {
 		instance: instanceName(), build: o.Build, started: time.Now(), encoders: runtime.GOMAXPROCS(0), sessionTimeout: o.SessionTimeout, listen: o.Listen, onCommit: o.Committed, abort: o.Abort,
 		pipelines: map[string]*pipeline{}, draining: make(chan struct{}),
 	}
+	a.joining = newJoining(a.budget)
 	a.announce(o.Reloads)
 	if cfg.Kafka.TLS != nil && cfg.Kafka.TLS.Insecure {
 		a.metrics.Process.TLSInsecure.WithLabelValues().Set(1)
@@ -151,10 +153,10 @@ func (a *App) observeStore(op, _ string, _ int64, err error, d time.Duration) {
 }
 
 // indexCeiling is what a pipeline's key index may take: the memory that is left
-// after batches, fetch buffers and the other pipelines' indexes.
+// after batches, fetch buffers, compaction and the other pipelines' indexes.
 func (a *App) indexCeiling(p *pipeline) func() int64 {
 	return func() int64 {
-		left := int64(a.cfg.Memory)
+		left := int64(a.cfg.Memory) - a.joining.reserved(a.cfg)
 		for name, q := range a.pipelines {
 			left -= 2*int64(min(a.cfg.Pipelines[name].Batch.Bytes, a.cfg.Memory/8)) + int64(a.fetchBytes)
 			if q != p {
@@ -244,7 +246,9 @@ func (a *App) limitMemory(ctx context.Context) {
 			old = limit
 		}
 		a.metrics.Process.MemoryUsed.WithLabelValues("index").Set(float64(index))
-		a.metrics.Process.MemoryUsed.WithLabelValues("batches").Set(float64(max(a.budget.Used()-index, 0)))
+		joins := a.joining.account.Held()
+		a.metrics.Process.MemoryUsed.WithLabelValues("compaction").Set(float64(joins))
+		a.metrics.Process.MemoryUsed.WithLabelValues("batches").Set(float64(max(a.budget.Used()-index-joins, 0)))
 		select {
 		case <-tick.C:
 		case <-a.draining:

@@ -355,7 +355,7 @@ func (p *pipeline) settings(b *bound) (merger.Settings, error) {
 	return merger.Settings{
 		ID: p.cfg.ID, Apply: b.apply, Merge: b.merge, Key: b.key, Order: b.order, RememberDeletes: p.cfg.OrderBy.RememberDeletes, Topics: p.cfg.Source.TopicList(),
 		OnRowError: string(p.cfg.OnError), Instance: p.app.instance, Pin: p.cfg.Pin, VerifySample: verifySample(),
-		IndexCeiling: p.app.indexCeiling(p), StateDir: dir, Marks: marks, EncodeConcurrency: p.app.encoders,
+		IndexCeiling: p.app.indexCeiling(p), StateDir: dir, Marks: marks, CopyBytes: p.app.joining.bytes, EncodeConcurrency: p.app.encoders,
 		CommitUserPrefix: "applier-", Log: p.log, Now: time.Now, UUID: uuid.NewString,
 	}, nil
 }

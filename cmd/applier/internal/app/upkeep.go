@@ -97,23 +97,26 @@ func (p *pipeline) keeper() (*compact.Keeper, error) {
 		Upkeep: compact.Upkeep{
 			Compact: m.Compact, Expire: m.Expire, Orphans: m.Orphans,
 			Every: m.Every, Window: window, Rate: int64(m.Rate), DeletedRatio: float64(m.DeletedRatio),
-			Young: p.app.young(),
+			Young: Young(p.app.cfg.StuckAfter),
 		},
 		Open: func(ctx context.Context) (*paimon.Table, error) { return p.app.catalog.Open(ctx, name, paimon.Write) },
 		Mine: p.mayKeep, CommitRows: p.commitRows, Tell: p.kept,
-		Options: compact.Options{User: "applier-compact-" + uuid.NewString(), NewUUID: uuid.NewString, Now: time.Now, Log: p.log},
-		Log:     p.log,
+		Options: compact.Options{
+			User: "applier-compact-" + uuid.NewString(), NewUUID: uuid.NewString, Now: time.Now, Log: p.log,
+			MemoryBytes: p.app.joining.bytes, Enter: p.app.joining.enter,
+		},
+		Log: p.log,
 	}, nil
 }
 
 // unwatched is how long a publish may hang, about, where no watchdog ends it.
 const unwatched = time.Hour
 
-// young is the age below which maintenance leaves snapshots alone: an instance that
-// hangs while it publishes ends itself by then (config stuck_after).
-func (a *App) young() time.Duration {
-	if a.cfg.StuckAfter > 0 {
-		return a.cfg.StuckAfter
+// Young is the age below which maintenance leaves snapshots alone: an instance that
+// hangs while it publishes ends itself by then (config stuck_after; 0 is never).
+func Young(stuckAfter time.Duration) time.Duration {
+	if stuckAfter > 0 {
+		return stuckAfter
 	}
 	return unwatched
 }

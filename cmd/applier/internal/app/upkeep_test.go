@@ -68,6 +68,8 @@ func TestKeeper_TakesTheWindowsOfTheConfiguration(t *testing.T) {
 		require.NoError(t, err)
 		k, err := a.pipelines["p"].keeper()
 		require.NoError(t, err)
+		require.EqualValues(t, w.cfg.Memory/8, k.Options.MemoryBytes)
+		require.NotNil(t, k.Options.Enter, "joins count against config memory")
 		require.Equal(t, compact.Upkeep{Compact: true, Every: 5 * time.Minute, Window: want, Rate: 1 << 20, DeletedRatio: 0.25, Young: 15 * time.Minute}, k.Upkeep)
 	}
 }
