@@ -50,6 +50,8 @@ type world struct {
 	tables       int           // how often the table was created anew
 	createdAt    int           // the step of it
 	apply        batcher.Apply
+	clauses      *simClauses // where apply is Merge, with merge
+	merge        *Merge
 	parted       bool
 	pin          bool
 	keys         int
@@ -165,6 +167,7 @@ func newWorld(o simOptions) *world {
 	for range 1 + w.rng.IntN(3) {
 		w.instances = append(w.instances, &instance{w: w, n: len(w.instances)})
 	}
+	w.chooseClauses()
 	w.weigh()
 	return w
 }
@@ -452,7 +455,11 @@ func (w *world) text() string {
 			on = append(on, f)
 		}
 	}
-	return fmt.Sprintf("%s, partitioned %v, pin %v, %d instances, %d keys; %s", w.apply, w.parted, w.pin, len(w.instances), w.keys, strings.Join(on, ", "))
+	apply := w.apply.String()
+	if w.clauses != nil {
+		apply = fmt.Sprintf("clauses %q, skip_unchanged %v", w.clauses.name, w.merge.SkipUnchanged)
+	}
+	return fmt.Sprintf("%s, partitioned %v, pin %v, %d instances, %d keys; %s", apply, w.parted, w.pin, len(w.instances), w.keys, strings.Join(on, ", "))
 }
 
 // openTables opens the table for the observer and for the peers, whose writes
