@@ -119,18 +119,19 @@ def drop():
     spark().sql("DROP TABLE %s%s" % (TABLE, " PURGE" if FORMAT == "iceberg" else ""))
 
 
-def jvm():
-    return spark().sparkContext._jvm
+def jvm(name):
+    """A file of /proc about the JVM."""
+    with open("/proc/%d/%s" % (spark().sparkContext._jvm.java.lang.ProcessHandle.current().pid(), name)) as f:
+        return f.read()
 
 
 def clock():
-    bean = jvm().java.lang.management.ManagementFactory.getOperatingSystemMXBean()
-    return time.perf_counter(), bean.getProcessCpuTime() / 1e9
+    fields = jvm("stat").rpartition(")")[2].split()
+    return time.perf_counter(), (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def peak_mb():
-    with open("/proc/%d/status" % jvm().java.lang.ProcessHandle.current().pid()) as f:
-        return next(int(line.split()[1]) for line in f if line.startswith("VmHWM:")) // 1024
+    return next(int(line.split()[1]) for line in jvm("status").splitlines() if line.startswith("VmHWM:")) // 1024
 
 
 def digest():
