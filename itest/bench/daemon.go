@@ -33,6 +33,14 @@ pipelines:
     batch: { rows: %d, bytes: 256MiB, interval: 1h, idle_flush: %s }
 `
 
+// clauses are apply: mirror, written as clauses.
+const clauses = `    merge:
+      when:
+        - MATCHED AND s.__op = 'd' THEN DELETE
+        - MATCHED THEN UPDATE SET *
+        - NOT MATCHED AND s.__op <> 'd' THEN INSERT *
+`
+
 // commit is a line that the daemon logged about a snapshot, and the CPU time it
 // had used by then.
 type commit struct {
@@ -90,6 +98,9 @@ func startDaemon(o *options, w workload, warehouse string, brokers []string) (*d
 	}
 	idle := "0s"
 	text := fmt.Sprintf(configuration, brokers[0], warehouse, state, o.memory, topic, tableName, w.Batch, idle)
+	if w.Clauses {
+		text += clauses
+	}
 	file := filepath.Join(state, "applier.yml")
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		return nil, err

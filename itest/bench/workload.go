@@ -18,6 +18,8 @@ type workload struct {
 	// Paced: a record is sent when the one before it was committed, so that a
 	// commit never waits for another one.
 	Paced bool
+	// Clauses: merge.when says what apply: mirror would.
+	Clauses bool
 }
 
 // warmUp is how many batches at the start are not measured: the first one waits
@@ -34,6 +36,11 @@ func workloads() []workload {
 		for _, batch := range []int64{10_000, 100_000} {
 			ws = append(ws, merge("W2", target, batch, 30+warmUp))
 		}
+	}
+	for _, target := range []int64{million, 10 * million} {
+		w := merge("W2c", target, 100_000, 10+warmUp)
+		w.Clauses = true
+		ws = append(ws, w)
 	}
 	return ws
 }
