@@ -127,31 +127,42 @@ func middlePeer(rs []*peerFigures) *peerFigures {
 
 func printComparison(w io.Writer, ps []peer, all []*cell, rec *recorded) {
 	fmt.Fprintf(w, "\nseconds a merge, and how many times ours that is (applier includes Kafka and decoding; the others get the batch in memory or as a Parquet file)\n")
-	fmt.Fprintf(w, "%6s %6s  %9s", "rows", "batch", "applier")
-	for _, p := range ps {
-		fmt.Fprintf(w, "  %18s", p.name)
-	}
-	for _, e := range recordedEngines {
-		fmt.Fprintf(w, "  %18s", e+" *")
-	}
-	fmt.Fprintln(w)
-	for _, c := range all {
-		ours := middlePeer(c.ours)
-		fmt.Fprintf(w, "%6s %6s  %9.4f", short(c.Target), short(c.Batch), ours.MergeS)
-		for _, p := range ps {
-			r := middlePeer(c.theirs[p.name])
-			fmt.Fprintf(w, "  %18s", fmt.Sprintf("%.3f %7.0fx", r.MergeS, r.MergeS/ours.MergeS))
-		}
-		for _, e := range recordedEngines {
-			fmt.Fprintf(w, "  %18s", rec.text(e, c, ours.MergeS))
-		}
-		fmt.Fprintln(w)
-	}
+	printCells(w, ps, all, func(r *peerFigures) float64 { return r.MergeS }, rec)
+	fmt.Fprintf(w, "\nCPU seconds a merge, the same way\n")
+	printCells(w, ps, all, func(r *peerFigures) float64 { return r.MergeCPU }, nil)
 	for _, p := range ps {
 		fmt.Fprintf(w, "  %-11s %s\n", p.name, p.about)
 	}
 	fmt.Fprintf(w, "* recorded on %s, on another machine: %s\n", rec.Date, rec.Machine)
 	for _, e := range recordedEngines {
 		fmt.Fprintf(w, "  %-11s %s\n", e, rec.Engines[e])
+	}
+}
+
+// printCells prints one figure of every cell; of recorded engines too, unless rec is nil.
+func printCells(w io.Writer, ps []peer, all []*cell, figure func(*peerFigures) float64, rec *recorded) {
+	fmt.Fprintf(w, "%6s %6s  %9s", "rows", "batch", "applier")
+	for _, p := range ps {
+		fmt.Fprintf(w, "  %18s", p.name)
+	}
+	if rec != nil {
+		for _, e := range recordedEngines {
+			fmt.Fprintf(w, "  %18s", e+" *")
+		}
+	}
+	fmt.Fprintln(w)
+	for _, c := range all {
+		ours := figure(middlePeer(c.ours))
+		fmt.Fprintf(w, "%6s %6s  %9.4f", short(c.Target), short(c.Batch), ours)
+		for _, p := range ps {
+			x := figure(middlePeer(c.theirs[p.name]))
+			fmt.Fprintf(w, "  %18s", fmt.Sprintf("%.3f %7.0fx", x, x/ours))
+		}
+		if rec != nil {
+			for _, e := range recordedEngines {
+				fmt.Fprintf(w, "  %18s", rec.text(e, c, ours))
+			}
+		}
+		fmt.Fprintln(w)
 	}
 }
