@@ -64,8 +64,8 @@ crash: itest-setup ## kill -9 cycles on the real binary with real Kafka: CYCLES=
 bench: ## workloads and kernels; OUT=file.json writes figures, WORKLOADS=W2-10M-100k runs one
 	$(GO) run ./itest/bench $(if $(OUT),-out $(OUT)) $(if $(WORKLOADS),-workloads $(WORKLOADS))
 
-bench-peers: itest-setup ## the same merges by us and by paimon-rust in one run
-	$(GO) run ./itest/bench -peers $(if $(OUT),-out $(OUT))
+bench-peers: itest-setup ## the same merges by us, paimon-rust, Spark with Iceberg, Spark with Delta: WITH=delta, WORKLOADS=peers-1M, OUT
+	$(GO) run ./itest/bench -peers $(if $(OUT),-out $(OUT)) $(if $(WORKLOADS),-workloads $(WORKLOADS)) $(if $(WITH),-with $(WITH))
 
 lint: ## vet, staticcheck, formatting, import direction, sizes
 	$(GO) vet ./...

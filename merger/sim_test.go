@@ -100,6 +100,7 @@ var sometimes = []string{
 	"peer insert before our publish", "peer merge before our publish", "peer compact before our publish", "peer compact before our plan",
 	"rollback under an idle instance", "as latest", "hole", "broken link", "alter", "options", "drop", "recreate", "schema change between plan and publish",
 	"truncated", "recreated", "retention", "grown", "new partitions wait", "key in two partitions of a batch", "partial assignment",
+	"clauses conditions", "clauses counting", "clauses kept deletes", "unchanged under clauses",
 	"two instances in publish", "no space", "drained", "an old snapshot read again",
 	"crash in create", "crash in write", "crash in sync", "crash in link", "crash in sync_dir", "crash in unlink", "error in sync", "error in sync_dir", "error in link",
 	"killed before look", "killed after look", "killed before resolve", "killed after resolve", "killed before resume", "killed after resume",

@@ -54,7 +54,7 @@ func (i *instance) start() {
 		return
 	}
 	s := Settings{
-		ID: "p", Apply: w.apply, Topics: []string{simTopic}, Instance: fmt.Sprint("i", i.n), Pin: w.pin, Marks: w.marks, VerifySample: 1,
+		ID: "p", Apply: w.apply, Merge: w.merge, Topics: []string{simTopic}, Instance: fmt.Sprint("i", i.n), Pin: w.pin, Marks: w.marks, VerifySample: 1,
 		EncodeConcurrency: 1, CommitUserPrefix: "applier-", Log: slog.New(slog.DiscardHandler), Now: w.clock, UUID: w.uuid,
 	}
 	if w.apply != batcher.Append {
@@ -359,6 +359,12 @@ func (o simObserver) Noticed(n Notice) { o.i.w.meet("notice " + string(n)) }
 func (o simObserver) Committed(c Commit) {
 	o.i.w.meet("committed " + c.Op)
 	o.i.w.acked[o.i.a.state.Txn] = true
+	if m := o.i.w.clauses; m != nil && c.Op == "" {
+		o.i.w.meet("clauses " + m.name)
+		if c.Counts.Unchanged > 0 && o.i.w.merge.SkipUnchanged {
+			o.i.w.meet("unchanged under clauses")
+		}
+	}
 	if c.Attempts > 1 && c.Op == "" {
 		o.i.w.meet("planned again and committed")
 	}

@@ -129,6 +129,9 @@ func (w *world) produce() {
 		}
 		p := w.kafka.parts[k%parts]
 		r := simRecord{key: int32(k), val: int64(w.rng.IntN(1 << 30)), delete: w.chance(25), epoch: p.epoch}
+		if w.clauses != nil {
+			r.val %= simMergeValues
+		}
 		if w.chance(5) {
 			r = simRecord{control: true, epoch: p.epoch}
 		}
@@ -295,8 +298,12 @@ func (i *instance) add(p int32, offset int64, r simRecord) {
 	if !r.empties && (!r.delete || i.w.apply != batcher.Append) {
 		c.Cols[0].AppendInt32(r.key)
 		if r.delete {
-			c.Cols[1].AppendNull()
-			c.Cols[2].AppendNull()
+			for _, col := range c.Cols[1:3] { // there is nothing but the key
+				if i.w.clauses != nil {
+					col.Absent.Set(col.Len())
+				}
+				col.AppendNull()
+			}
 		} else {
 			c.Cols[1].AppendInt64(r.val)
 			c.Cols[2].AppendInt32(int32(r.val % 2))

@@ -334,7 +334,11 @@ func (w *world) applyRange(s *paimon.Snapshot, r *Record, exp *simState, n int32
 	if rng, ok := r.Range[simTopic][fmt.Sprint(n)]; known && (!ok || rng != [2]int64{from.Next, to.Next}) {
 		w.fail("I3", "snapshot %d says it applied %v of partition %d, the table was at %d", s.ID, rng, n, from.Next)
 	}
-	for _, rec := range log[from.Next:to.Next] {
+	for i, rec := range log[from.Next:to.Next] {
+		if w.clauses != nil && !rec.control {
+			w.clauses.apply(exp, rec, from.Next+int64(i))
+			continue
+		}
 		exp.record(w.apply, rec)
 	}
 }

@@ -50,6 +50,8 @@ type world struct {
 	tables       int           // how often the table was created anew
 	createdAt    int           // the step of it
 	apply        batcher.Apply
+	clauses      *simClauses // where apply is Merge, with merge
+	merge        *Merge
 	parted       bool
 	empties      bool // the source's table is emptied now and then; the topic has one partition
 	pin          bool
@@ -166,6 +168,7 @@ func newWorld(o simOptions) *world {
 	for range 1 + w.rng.IntN(3) {
 		w.instances = append(w.instances, &instance{w: w, n: len(w.instances)})
 	}
+	w.chooseClauses()
 	if o.seed%8 >= 6 && w.apply.Truncates() { // a choice that leaves other seeds, and what is drawn, as they are
 		w.empties, w.kafka = true, newSimKafka(1)
 	}
@@ -456,7 +459,11 @@ func (w *world) text() string {
 			on = append(on, f)
 		}
 	}
-	return fmt.Sprintf("%s, partitioned %v, pin %v, %d instances, %d keys; %s", w.apply, w.parted, w.pin, len(w.instances), w.keys, strings.Join(on, ", "))
+	apply := w.apply.String()
+	if w.clauses != nil {
+		apply = fmt.Sprintf("clauses %q, skip_unchanged %v", w.clauses.name, w.merge.SkipUnchanged)
+	}
+	return fmt.Sprintf("%s, partitioned %v, pin %v, %d instances, %d keys; %s", apply, w.parted, w.pin, len(w.instances), w.keys, strings.Join(on, ", "))
 }
 
 // openTables opens the table for the observer and for the peers, whose writes

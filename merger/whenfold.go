@@ -63,39 +63,6 @@ func (pl *planner) mergeAll() error {
 	return nil
 }
 
-// readMerged reads the rows that the changes match and, where a change that leaves
-// something open moved a row from another key, those of that one. linked tells that
-// there are such.
-func (pl *planner) readMerged() (linked bool, err error) {
-	for w := range pl.batch.Changes.Len() {
-		linked = linked || pl.links(w)
-	}
-	locs := slices.Clone(pl.matches.Loc)
-	pl.old.Start, pl.old.Loc = pl.old.Start[:0], pl.old.Loc[:0]
-	if linked {
-		if err := pl.find(pl.batch.OldKeys, nil, &pl.old); err != nil {
-			return false, err
-		}
-		locs = append(locs, pl.old.Loc...)
-	}
-	cols := make([]int, len(pl.fields))
-	for i := range cols {
-		cols[i] = i
-	}
-	pl.carried, err = pl.readOld(locs, cols)
-	return linked, err
-}
-
-// mergeState begins a key with its rows of the table.
-func (pl *planner) mergeState(j int) *mergeState {
-	st := &mergeState{stored: pl.rows(j)}
-	for _, l := range st.stored {
-		at := pl.carried.row(l)
-		st.rows = append(st.rows, mergeRow{loc: l, stored: true, at: at, values: pl.carried.batch.Row(at)})
-	}
-	return st
-}
-
 // mergeLinked applies all changes in the order of their arrival: a row that moves to
 // another key takes along what its old key's row holds at that moment.
 func (pl *planner) mergeLinked() {
@@ -133,7 +100,8 @@ func (pl *planner) movedFrom(w int, byHead map[int32]*mergeState) []types.Datum 
 		return byHead[head].past
 	}
 	if rows := pl.old.Rows(old); len(rows) > 0 {
-		return pl.carried.batch.Row(pl.carried.row(rows[0]))
+		_, values := pl.carriedRow(rows[0])
+		return values
 	}
 	return nil
 }
@@ -408,7 +376,7 @@ func (pl *planner) settleMerge(st *mergeState) {
 // unchanged reports whether a row equals what the table holds.
 func (pl *planner) unchanged(r *mergeRow) bool {
 	for c, f := range pl.fields {
-		if types.CompareDatums(f.Type, r.values[c], pl.carried.batch.Cols[c].Datum(r.at)) != 0 {
+		if types.CompareDatums(f.Type, r.values[c], pl.carried.batch.Cols[pl.carriedAt[c]].Datum(r.at)) != 0 {
 			return false
 		}
 	}

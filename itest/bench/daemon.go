@@ -37,6 +37,14 @@ pipelines:
 // of a round every ten minutes would be longer than a run.
 const maintained = "    maintenance: { compact: true, expire: true, every: 2s }\n"
 
+// clauses are apply: mirror, written as clauses.
+const clauses = `    merge:
+      when:
+        - MATCHED AND s.__op = 'd' THEN DELETE
+        - MATCHED THEN UPDATE SET *
+        - NOT MATCHED AND s.__op <> 'd' THEN INSERT *
+`
+
 // commit is a line that the daemon logged about a snapshot, and the CPU time it
 // had used by then.
 type commit struct {
@@ -98,6 +106,9 @@ func startDaemon(o *options, w workload, warehouse string, brokers []string) (*d
 	text := fmt.Sprintf(configuration, brokers[0], warehouse, state, o.memory, topic, tableName, w.Batch, idle)
 	if w.Maintained {
 		text += maintained
+	}
+	if w.Clauses {
+		text += clauses
 	}
 	file := filepath.Join(state, "applier.yml")
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {

@@ -5,7 +5,7 @@
 // has figures and says how to read them.
 //
 //	go run ./itest/bench [-workloads W2-10M-100k,kernels] [-out FILE]
-//	go run ./itest/bench -peers [-out FILE]
+//	go run ./itest/bench -peers [-with iceberg,delta] [-workloads peers-1M,peers-10M-100k] [-out FILE]
 package main
 
 import (
@@ -48,17 +48,18 @@ func exit(err error) {
 
 // flags of the command.
 type flags struct {
-	out, workloads, dir, memory, profile string
-	peers, kafka, noJava                 bool
-	scale                                int64
-	seconds, merges, repeat              int
+	out, workloads, with, dir, memory, profile string
+	peers, kafka, noJava                       bool
+	scale                                      int64
+	seconds, merges, repeat                    int
 }
 
 func parse() *flags {
 	f := &flags{}
 	flag.StringVar(&f.out, "out", "", "write the figures to this file, as a list of JSON objects")
 	flag.StringVar(&f.workloads, "workloads", "", "run only these, separated by commas: W0, W1, W2, W2-10M-100k, …, kernels")
-	flag.BoolVar(&f.peers, "peers", false, "compare with paimon-rust instead")
+	flag.BoolVar(&f.peers, "peers", false, "compare with other engines instead")
+	flag.StringVar(&f.with, "with", "", "with -peers: only with these, separated by commas: paimon-rust, iceberg, delta")
 	flag.IntVar(&f.merges, "merges", 6, "with -peers: merges of each run; the first one does not count")
 	flag.IntVar(&f.repeat, "repeat", 1, "run each workload so many times, in turns; the median by rows/s counts")
 	flag.BoolVar(&f.kafka, "kafka", false, "read from Apache Kafka instead of the embedded broker")
@@ -78,6 +79,9 @@ func bench(ctx context.Context) error {
 		return fmt.Errorf("what is %q?", flag.Arg(0))
 	}
 	all := workloads()
+	if f.peers {
+		all = peerWorkloads(f.merges)
+	}
 	chosen, wantKernels, err := choose(all, f.workloads)
 	if err != nil {
 		return err
@@ -91,7 +95,7 @@ func bench(ctx context.Context) error {
 	}
 	fmt.Printf("%s; load %s\n", machine(), loadAverage())
 	if f.peers {
-		return peers(ctx, f, o, t)
+		return peers(ctx, f, o, t, chosen)
 	}
 	var ks []kernel
 	if wantKernels {

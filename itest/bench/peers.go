@@ -2,48 +2,41 @@ package main
 
 import (
 	"context"
-	_ "embed"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"os"
-	"path/filepath"
 	"slices"
+	"strings"
+	"testing"
 
 	"applier/itest/harness"
 )
 
-// recordedJSON are merges of engines that cannot be run here, as they were
-// recorded on another machine of the same size.
-//
-//go:embed recorded.json
-var recordedJSON []byte
-
-type recorded struct {
-	Machine, Date, Work string
-	Engines             map[string]string
-	Runs                []struct {
-		Engine        string
-		Target, Batch int64
-		Median        float64 `json:"median_s"`
-		CPU           float64 `json:"median_cpu_s"`
-		RSS           int64   `json:"rss_MB"`
-	}
+// peer is an engine that merges the same batches into a table of its own.
+type peer struct {
+	name  string
+	about string
+	// start returns how it merges a cell and how it ends.
+	start func(f *flags, o *options, t *tb) (merges mergeFunc, end func(), err error)
 }
 
-func readRecorded() (*recorded, error) {
-	var r recorded
-	if err := json.Unmarshal(recordedJSON, &r); err != nil {
-		return nil, fmt.Errorf("reading recorded.json: %w", err)
-	}
-	return &r, nil
+// mergeFunc runs a cell.
+type mergeFunc func(ctx context.Context, w workload) (*peerFigures, error)
+
+// theirs are the peers, in the order of the report.
+var theirs = []peer{
+	{"paimon-rust", "paimon-rust 0.4.0 on DataFusion, no JVM; batch in memory; rewrites files also where deletion vectors are enabled", startRust},
+	{"iceberg", "Spark 4.1.2 + Iceberg 1.12.0, format v3, merge-on-read (deletion vectors)", spark("iceberg", harness.SparkIceberg)},
+	{"delta", "Spark 4.0.1 + Delta 4.0.0, deletion vectors", spark("delta", harness.SparkDelta)},
 }
 
 // cell is one comparison: a table, a batch, and what each engine needs to merge
 // the one into the other.
 type cell struct {
-	Target, Batch int64
-	ours, rust    []*peerFigures // one a repetition
+	workload
+	ours   []*peerFigures            // one a repetition
+	theirs map[string][]*peerFigures // the same, by name
 }
 
 // peerFigures are one engine's merges of a cell, the first one left out.
@@ -58,192 +51,188 @@ type peerFigures struct {
 	Verified   bool    `json:"verified"`
 	walls      []float64
 	load       string
-	problem    error
+	problem    error // why it is not verified
 }
 
-func cells(scale int64) []*cell {
-	var out []*cell
+// peerWorkloads are the cells; a run of one has so many merges, the first one
+// of which does not count.
+func peerWorkloads(merges int) []workload {
+	var out []workload
 	for _, target := range []int64{million, 10 * million} {
 		for _, batch := range []int64{1000, 10_000, 100_000} {
-			out = append(out, &cell{Target: target / scale, Batch: max(batch/scale, 10)})
+			out = append(out, merge("peers", target, batch, int64(merges)))
 		}
 	}
 	return out
 }
 
-// peers runs every cell with paimon-rust and with the daemon, in turns.
-func peers(ctx context.Context, f *flags, o *options, t *tb) error {
-	if err := startJava(o, t); err != nil {
-		return err
+// choosePeers returns the peers of a comma-separated list of names, "" for all.
+func choosePeers(names string) ([]peer, error) {
+	if names == "" {
+		return theirs, nil
 	}
-	var rust harness.RustPeer
-	if err := attempt(func() error { rust = harness.Rust(t); return nil }); err != nil {
-		return fmt.Errorf("paimon-rust cannot be started: %w", err)
+	var out []peer
+	for _, name := range strings.Split(names, ",") {
+		i := slices.IndexFunc(theirs, func(p peer) bool { return strings.EqualFold(p.name, strings.TrimSpace(name)) })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no peer %q", name)
+		}
+		out = append(out, theirs[i])
+	}
+	return out, nil
+}
+
+// peers runs the cells, table by table: each peer, then the daemon. A peer ends
+// with its table: side by side they would not fit into memory.
+func peers(ctx context.Context, f *flags, o *options, t *tb, ws []workload) error {
+	ps, err := choosePeers(f.with)
+	if err != nil {
+		return err
 	}
 	rec, err := readRecorded()
 	if err != nil {
 		return err
 	}
-	all := cells(f.scale)
+	if f.noJava {
+		return errors.New("peers are compared with Paimon's Java as judge: leave out -no-java")
+	}
+	if len(ws) == 0 {
+		return errors.New("no cell is chosen: the names are peers-1M-1k and the like")
+	}
+	if err := startJava(o, t); err != nil {
+		return err
+	}
+	var all []*cell
+	tables := map[int64][]*cell{}
+	for _, w := range ws {
+		c := &cell{workload: w.scaled(f.scale), theirs: map[string][]*peerFigures{}}
+		all = append(all, c)
+		tables[c.Target] = append(tables[c.Target], c)
+	}
 	for range f.repeat {
-		for _, c := range all {
-			r, err := rustMerges(ctx, f, o, rust, c)
-			if err != nil {
+		for _, target := range slices.Sorted(maps.Keys(tables)) {
+			if err := runTable(ctx, f, o, t, ps, tables[target]); err != nil {
 				return err
 			}
-			c.rust = append(c.rust, r)
-			printPeer(os.Stdout, r)
-			if r, err = ourMerges(ctx, f, o, c); err != nil {
-				return err
-			}
-			c.ours = append(c.ours, r)
-			printPeer(os.Stdout, r)
 		}
 	}
-	return finishPeers(f, all, rec)
+	return finishPeers(f, ps, all, rec)
 }
 
-func rustMerges(ctx context.Context, f *flags, o *options, rust harness.RustPeer, c *cell) (*peerFigures, error) {
-	warehouse, err := os.MkdirTemp(o.dir, "rust-")
-	if err != nil {
-		return nil, err
+// runTable runs the cells of one table with every engine.
+func runTable(ctx context.Context, f *flags, o *options, t *tb, ps []peer, cells []*cell) error {
+	for _, p := range ps {
+		merges, end, err := p.start(f, o, t)
+		if err != nil {
+			return fmt.Errorf("%s cannot be started: %w", p.name, err)
+		}
+		for _, c := range cells {
+			r, err := merges(ctx, c.workload)
+			if err != nil {
+				end()
+				return fmt.Errorf("%s, %s: %w", p.name, c.Name, err)
+			}
+			c.theirs[p.name] = append(c.theirs[p.name], r)
+			printPeer(os.Stdout, r)
+		}
+		end()
 	}
-	defer os.RemoveAll(warehouse)
-	w := merge("peers", c.Target, c.Batch, int64(f.merges))
-	ref := harness.Ref{Warehouse: warehouse, Table: tableName}
-	r := &peerFigures{Engine: "paimon-rust", TargetRows: c.Target, BatchRows: c.Batch, load: loadAverage()}
-	m, err := rust.BenchMerge(ctx, ref, harness.MergeBench{Load: w.load(), Merges: f.merges, DeletionVectors: true})
-	if err != nil {
-		return nil, err
+	for _, c := range cells {
+		r, err := ourMerges(ctx, f, o, c.workload)
+		if err != nil {
+			return err
+		}
+		c.ours = append(c.ours, r)
+		printPeer(os.Stdout, r)
 	}
+	return nil
+}
+
+func startRust(_ *flags, o *options, t *tb) (mergeFunc, func(), error) {
+	var rust harness.RustPeer
+	if err := attempt(func() error { rust = harness.Rust(t); return nil }); err != nil {
+		return nil, nil, err
+	}
+	return func(ctx context.Context, w workload) (*peerFigures, error) {
+		warehouse, err := os.MkdirTemp(o.dir, "rust-")
+		if err != nil {
+			return nil, err
+		}
+		defer os.RemoveAll(warehouse)
+		ref := harness.Ref{Warehouse: warehouse, Table: tableName}
+		r := newPeerFigures("paimon-rust", w)
+		m, err := rust.BenchMerge(ctx, ref, harness.MergeBench{Load: w.load(), Merges: int(w.Batches)})
+		if err != nil {
+			return nil, err
+		}
+		got, err := o.java.Digest(ctx, ref, harness.Query{})
+		if err != nil {
+			return nil, err
+		}
+		r.fill(m, got, w.expected(o.digests))
+		return r, nil
+	}, rust.End, nil
+}
+
+// spark returns how a Spark session with a table format is started.
+func spark(name string, session func(testing.TB, string) harness.SparkMerges) func(*flags, *options, *tb) (mergeFunc, func(), error) {
+	return func(_ *flags, o *options, t *tb) (mergeFunc, func(), error) {
+		dir, err := os.MkdirTemp(o.dir, name+"-")
+		if err != nil {
+			return nil, nil, err
+		}
+		var s harness.SparkMerges
+		if err := attempt(func() error { s = session(t, dir); return nil }); err != nil {
+			return nil, nil, err
+		}
+		return func(ctx context.Context, w workload) (*peerFigures, error) {
+				r := newPeerFigures(name, w)
+				m, got, err := s.BenchMerge(ctx, harness.MergeBench{Load: w.load(), Merges: int(w.Batches)})
+				if err != nil {
+					return nil, err
+				}
+				r.fill(m, got, w.expected(o.digests))
+				return r, nil
+			}, func() {
+				s.End()
+				_ = os.RemoveAll(dir)
+			}, nil
+	}
+}
+
+func newPeerFigures(engine string, w workload) *peerFigures {
+	return &peerFigures{Engine: engine, TargetRows: w.Target, BatchRows: w.Batch, load: loadAverage()}
+}
+
+// fill takes over what a peer measured and compares what its table holds.
+func (r *peerFigures) fill(m *harness.MergeResult, got, want harness.Digest) {
 	var cpus []float64
 	for _, x := range m.Merges[warmUp:] {
 		r.walls, cpus = append(r.walls, x[0]), append(cpus, x[1])
 	}
 	r.RSS = float64(m.RSSMB)
-	r.fill(cpus)
-	got, err := o.java.Digest(ctx, ref, harness.Query{})
-	if want := w.expected(o.digests); err == nil && got != want {
-		err = fmt.Errorf("of paimon-rust's table Java reads %v instead of %v", got, want)
+	r.average(cpus)
+	if got != want {
+		r.problem = fmt.Errorf("of the table of %s %v were read instead of %v", r.Engine, got, want)
 	}
-	r.problem, r.Verified = err, err == nil
-	return r, nil
+	r.Verified = r.problem == nil
 }
 
-func ourMerges(ctx context.Context, f *flags, o *options, c *cell) (*peerFigures, error) {
-	w := merge("peers", c.Target, c.Batch, int64(f.merges))
+func ourMerges(ctx context.Context, f *flags, o *options, w workload) (*peerFigures, error) {
 	m, err := runOn(ctx, f, o, w)
 	if err != nil {
 		return nil, err
 	}
-	r := &peerFigures{
-		Engine: "applier", TargetRows: c.Target, BatchRows: c.Batch, RSS: m.RSS, walls: m.walls,
-		Verified: m.Verified, problem: m.problem, load: m.load,
-	}
-	r.fill(m.cpus)
+	r := newPeerFigures("applier", w)
+	r.RSS, r.walls, r.Verified, r.problem, r.load = m.RSS, m.walls, m.Verified, m.problem, m.load
+	r.average(m.cpus)
 	return r, nil
 }
 
-func (r *peerFigures) fill(cpus []float64) {
+func (r *peerFigures) average(cpus []float64) {
 	r.MergeS = median(r.walls)
 	for _, c := range cpus {
 		r.MergeCPU += c / float64(len(cpus))
 	}
 	r.RowsPerS = float64(r.BatchRows) / r.MergeS
-}
-
-func printPeer(w io.Writer, r *peerFigures) {
-	verdict := "equal"
-	if !r.Verified {
-		verdict = "VOID: " + r.problem.Error()
-	}
-	fmt.Fprintf(w, "%-12s %5s rows, batches of %5s: %9.4f s a merge (%.4f to %.4f), %8.4f CPU s, %s rows/s, RSS %.0f MB, load %s, read back %s\n", r.Engine,
-		short(r.TargetRows), short(r.BatchRows), r.MergeS, slices.Min(r.walls), slices.Max(r.walls), r.MergeCPU, group(r.RowsPerS), r.RSS, r.load, verdict)
-}
-
-// finishPeers prints the comparison and writes the figures; a cell that was not
-// won or does not count is an error.
-func finishPeers(f *flags, all []*cell, rec *recorded) error {
-	var out []*peerFigures
-	for _, c := range all {
-		out = append(out, middlePeer(c.rust), middlePeer(c.ours))
-	}
-	printComparison(os.Stdout, all, rec)
-	if f.out != "" {
-		b, err := json.MarshalIndent(out, "", "  ")
-		if err == nil {
-			err = os.WriteFile(filepath.Clean(f.out), append(b, '\n'), 0o644)
-		}
-		if err != nil {
-			return fmt.Errorf("writing the figures: %w", err)
-		}
-	}
-	for i := 0; i < len(out); i += 2 {
-		theirs, ours := out[i], out[i+1]
-		switch {
-		case !theirs.Verified:
-			return fmt.Errorf("paimon-rust, %s rows, batches of %s: void: %w", short(theirs.TargetRows), short(theirs.BatchRows), theirs.problem)
-		case !ours.Verified:
-			return fmt.Errorf("applier, %s rows, batches of %s: void: %w", short(ours.TargetRows), short(ours.BatchRows), ours.problem)
-		}
-	}
-	return nil
-}
-
-// middlePeer is the repetition with the median time; a void one voids them all.
-func middlePeer(rs []*peerFigures) *peerFigures {
-	for _, r := range rs {
-		if !r.Verified {
-			return r
-		}
-	}
-	s := slices.Clone(rs)
-	slices.SortFunc(s, func(a, b *peerFigures) int {
-		if a.MergeS < b.MergeS {
-			return -1
-		}
-		return 1
-	})
-	return s[(len(s)-1)/2]
-}
-
-func printComparison(w io.Writer, all []*cell, rec *recorded) {
-	fmt.Fprintf(w, "\nseconds a merge, and how many times ours that is (applier includes Kafka and decoding; the others get the batch in memory or as a Parquet file)\n")
-	fmt.Fprintf(w, "%6s %6s  %9s  %18s", "rows", "batch", "applier", "paimon-rust 0.4")
-	others := []string{"paimon", "paimon-v2", "iceberg", "delta"}
-	for _, e := range others {
-		fmt.Fprintf(w, "  %18s", e+" *")
-	}
-	fmt.Fprintln(w)
-	for _, c := range all {
-		ours, rust := middlePeer(c.ours), middlePeer(c.rust)
-		fmt.Fprintf(w, "%6s %6s  %9.4f  %9.4f %7.0fx", short(c.Target), short(c.Batch), ours.MergeS, rust.MergeS, rust.MergeS/ours.MergeS)
-		for _, e := range others {
-			text := "-"
-			for _, r := range rec.Runs {
-				if r.Engine == e && r.Target == c.Target && r.Batch == c.Batch {
-					text = fmt.Sprintf("%.2f %7.0fx", r.Median, r.Median/ours.MergeS)
-				}
-			}
-			fmt.Fprintf(w, "  %18s", text)
-		}
-		fmt.Fprintln(w)
-		if !c.won() {
-			fmt.Fprintln(w, "        gate missed: won, by 10 times at 10M rows")
-		}
-	}
-	fmt.Fprintf(w, "* recorded on %s, on another machine: %s\n", rec.Date, rec.Machine)
-	for _, e := range others {
-		fmt.Fprintf(w, "  %-10s %s\n", e, rec.Engines[e])
-	}
-}
-
-// won says whether the cell meets its gate.
-func (c *cell) won() bool {
-	ours, rust := middlePeer(c.ours), middlePeer(c.rust)
-	factor := 1.0
-	if c.Target >= 10*million {
-		factor = 10
-	}
-	return ours.Verified && rust.Verified && rust.MergeS > factor*ours.MergeS
 }

@@ -74,6 +74,13 @@ func printRatios(w io.Writer, fs []*figures, ks []kernel) {
 			fmt.Fprintf(w, "  growth, %s batches, CPU per row at 10M rows to 1M rows: %.2f\n", batch, large.CPUPerMillion/small.CPUPerMillion)
 		}
 	}
+	for _, target := range []string{"1M", "10M"} {
+		preset, clauses := by["W2-"+target+"-100k"], by["W2c-"+target+"-100k"]
+		if preset != nil && clauses != nil {
+			fmt.Fprintf(w, "  merge.when to the preset that it says, %s rows: %.2f times the CPU per row, %.2f times the time\n", target,
+				clauses.CPUPerMillion/preset.CPUPerMillion, preset.RowsPerSecond/clauses.RowsPerSecond)
+		}
+	}
 	if f := by["W2-10M-100k"]; f != nil && len(ks) > 0 {
 		fmt.Fprintf(w, "  efficiency, kernel floors to measured CPU per row (Kafka included), W2-10M-100k: %.2f\n", floor(ks)/1000/f.CPUPerMillion)
 	}

@@ -26,6 +26,8 @@ type workload struct {
 	Maintained bool
 	// Long: only when it is asked for by name.
 	Long bool
+	// Clauses: merge.when says what apply: mirror would.
+	Clauses bool
 }
 
 // warmUp is how many batches at the start are not measured: the first one waits
@@ -47,7 +49,13 @@ func workloads() []workload {
 	fresh.Long = true
 	worn := fresh
 	worn.Name, worn.Worn, worn.Maintained = fresh.Name+"-worn", 10, true
-	return append(ws, fresh, worn)
+	ws = append(ws, fresh, worn)
+	for _, target := range []int64{million, 10 * million} {
+		w := merge("W2c", target, 100_000, 10+warmUp)
+		w.Clauses = true
+		ws = append(ws, w)
+	}
+	return ws
 }
 
 const million = 1_000_000

@@ -189,6 +189,13 @@ func (c *client) send(cmd string, args Args) (<-chan answer, error) {
 	return ch, nil
 }
 
+// End ends the judge before the tests' end, for its memory; who asks for it later
+// gets a new one.
+func (c *client) End() {
+	c.fail(fmt.Errorf("%s was ended", c.name))
+	c.close()
+}
+
 // close ends the judge: the end of its input, then force.
 func (c *client) close() {
 	c.proc.stdin.Close()

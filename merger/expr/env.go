@@ -19,6 +19,9 @@ type Env struct {
 	Zone *time.Location
 	// User, Catalog and Database are what the functions of these names return.
 	User, Catalog, Database string
+	// ReadTime, if it is not nil, is called whenever an expression reads Now, be it
+	// compiled or evaluated.
+	ReadTime func()
 }
 
 func (e *Env) zone() *time.Location {
@@ -32,6 +35,9 @@ func (e *Env) zone() *time.Location {
 func (e *Env) nowMicros() int64 {
 	if e == nil {
 		return 0
+	}
+	if e.ReadTime != nil {
+		e.ReadTime()
 	}
 	return e.Now.UnixMicro()
 }

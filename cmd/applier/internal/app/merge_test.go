@@ -1,6 +1,7 @@
 package app
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -141,28 +142,107 @@ func TestApp_OtherClausesAreAnotherConfiguration(t *testing.T) {
 	r.stop()
 }
 
-// Files, counts, keys and the hash chain are proven under clauses too; what they make
-// of records is not, and the report says so.
-func TestVerify_ClausesAreProvenButForWhatTheyMean(t *testing.T) {
-	lines := "    key: [id]\n" + quick + `    merge:
-      when:
-        - MATCHED AND s.__op = 'd' AND s.id % 2 = 0 THEN UPDATE SET note = 'gone'
-        - MATCHED AND s.__op = 'd' THEN DELETE
-        - MATCHED AND s.n > t.n THEN UPDATE SET *
-        - NOT MATCHED AND s.__op <> 'd' THEN INSERT *
-`
+// The records are folded by the clauses a second time, holes, moved keys, refused
+// records and the time included; other clauses would make other rows, and that shows.
+func TestVerify_WhatClausesMakeOfRecordsIsProven(t *testing.T) {
+	for name, clauses := range map[string][]string{
+		"conditions": {
+			"MATCHED AND s.__op = 'd' AND s.id % 2 = 0 THEN UPDATE SET note = 'gone'",
+			"MATCHED AND s.__op = 'd' THEN DELETE",
+			"MATCHED AND s.n > t.n THEN UPDATE SET *",
+			"NOT MATCHED AND s.__op <> 'd' THEN INSERT *",
+		},
+		"values made of the row": {
+			"MATCHED AND s.__op = 'd' AND t.n > 500 THEN DELETE",
+			"MATCHED THEN UPDATE SET n = t.n + coalesce(s.n, 1), note = concat(coalesce(s.note, 'none'), s.__partition, '/', s.__offset, s.__op)",
+			"NOT MATCHED THEN INSERT (id, note, n) VALUES (s.id, s.note, coalesce(s.n, 0))",
+		},
+		"nothing but a column": {
+			"MATCHED AND s.__op = 'd' THEN DELETE",
+			"MATCHED AND t.n % 3 = 0 THEN UPDATE SET note = s.note",
+			"MATCHED THEN UPDATE SET n = s.n, note = s.note",
+			"NOT MATCHED THEN INSERT (id, note) VALUES (s.id, s.note)",
+		},
+		"the time": {
+			"MATCHED AND s.__op = 'd' THEN UPDATE SET at = current_timestamp()",
+			"MATCHED AND t.n < 95 THEN UPDATE SET *",
+			"MATCHED AND s.__ts < current_timestamp() THEN UPDATE SET n = 0",
+			"NOT MATCHED AND s.__op <> 'd' THEN INSERT *",
+		},
+		"cannot always be evaluated": {
+			"MATCHED AND 100 / (s.n - 7) > 3 THEN UPDATE SET n = CAST(substr(s.note, 2) AS INT), note = s.note",
+			"MATCHED THEN UPDATE SET n = s.n",
+			"NOT MATCHED AND s.__op <> 'd' THEN INSERT *",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := clausesWorld(t, clauses)
+			h := &history{rng: rand.New(rand.NewPCG(1, 1))}
+			r := w.run()
+			for range 4 {
+				w.changes(h, 25)
+				r.records(t, 50)
+			}
+			r.stop()
+			report, text := w.verified(false)
+			require.Equal(t, verify.OK, report.Verdict, text)
+			require.EqualValues(t, 200, report.Count("hash chain", "records"), text)
+			require.Greater(t, report.Count("records", "keys"), int64(10), text)
+			require.Equal(t, name == "the time", strings.Contains(text, "the time at which their batch was applied"), text)
+			require.Equal(t, name == "the time", strings.Contains(text, "a condition on the time decided"), text)
+
+			target, err := Audited(testContext(t), w.cfg, "p", new(w.kafka()), "")
+			require.NoError(t, err)
+			others, err := merger.ParseMerge([]string{"MATCHED AND s.__op = 'd' THEN DELETE", "MATCHED THEN UPDATE SET n = s.n", "NOT MATCHED THEN INSERT *"})
+			require.NoError(t, err)
+			target.Merge.Clauses = others
+			report, err = verify.Run(testContext(t), target, verify.Options{})
+			require.NoError(t, err)
+			require.Equal(t, verify.Failed, report.Verdict)
+		})
+	}
+}
+
+// clausesWorld has a table for the changes of a history, with a column for times.
+func clausesWorld(t *testing.T, clauses []string) *world {
+	lines := "    key: [id]\n" + quick + "    merge:\n      when:\n"
+	for _, c := range clauses {
+		lines += fmt.Sprintf("        - %q\n", c)
+	}
 	w := newWorld(t, lines)
 	debezium(w, lines)
-	w.create(columns("merge"), nil)
-	h := &history{rng: rand.New(rand.NewPCG(1, 1))}
+	w.create(append(columns("merge"), types.Field{Name: "at", Type: types.TimestampLTZType(3)}), nil)
+	return w
+}
+
+// What other writers do in between meets the clauses as the table's rows do.
+func TestVerify_ClausesMeetTheRowsOfOtherWriters(t *testing.T) {
+	w := clausesWorld(t, []string{
+		"MATCHED AND s.__op = 'd' AND t.note = 'theirs' THEN UPDATE SET n = t.n + 1",
+		"MATCHED AND s.__op = 'd' THEN DELETE",
+		"MATCHED AND t.note = 'theirs' THEN UPDATE SET n = t.n + 100",
+		"MATCHED THEN UPDATE SET *",
+		"NOT MATCHED AND s.__op <> 'd' THEN INSERT *",
+	})
+	h := &history{rng: rand.New(rand.NewPCG(3, 3))}
 	r := w.run()
-	for range 4 {
+	step := func() {
 		w.changes(h, 25)
 		r.records(t, 50)
 	}
+	step()
+	p := w.peer(w.open())
+	theirs := func(id int64) []types.Datum {
+		return []types.Datum{types.IntDatum(id), types.StringDatum("theirs"), types.IntDatum(1), types.Null}
+	}
+	p.insert(theirs(3), theirs(4), theirs(5), theirs(1000))
+	step()
+	p.remove(func(row []types.Datum) bool { return row[0].I%4 == 1 })
+	step()
 	r.stop()
 	report, text := w.verified(false)
 	require.Equal(t, verify.OK, report.Verdict, text)
-	require.EqualValues(t, 200, report.Count("hash chain", "records"), text)
-	require.Contains(t, text, "is not computed a second time")
+	require.EqualValues(t, 2, report.Count("records", "snapshots of other writers"), text)
+	_, story := w.explained(4, false)
+	require.Contains(t, story, ": applied")
 }

@@ -45,7 +45,7 @@ func Audited(ctx context.Context, cfg *config.Config, name string, kafka *ingest
 	decoding.Truncates = true // whether one was applied, the position record says
 	s := merger.Settings{ID: p.ID, Apply: b.apply, Merge: b.merge, Key: b.key, Order: b.order, RememberDeletes: p.OrderBy.RememberDeletes, Topics: p.Source.TopicList()}
 	return verify.Target{
-		Pipeline: name, ID: p.ID, Name: p.Target.Table, Table: t, Apply: b.apply, Key: b.key, Order: b.order, Remembers: p.OrderBy.RememberDeletes > 0,
+		Pipeline: name, ID: p.ID, Name: p.Target.Table, Table: t, Apply: b.apply, Merge: b.merge, Key: b.key, Order: b.order, Remembers: p.OrderBy.RememberDeletes > 0,
 		Topics: s.Topics, Config: merger.ConfigDigest(s, t.Schema()), MaxRecordBytes: int(p.MaxRecordBytes),
 		NewDecoder: func() (decode.Decoder, error) { return decode.New(p.Source.Format.Type, decoding) },
 		Marked:     marked(ctx, cfg, p), Kafka: kafka, Offline: offline,

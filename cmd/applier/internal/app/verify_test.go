@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"applier/cmd/applier/internal/verify"
+	"applier/merger/defaults"
+	"applier/storage/paimon"
 	"applier/storage/types"
 
 	"github.com/stretchr/testify/require"
@@ -100,6 +102,13 @@ var presets = []string{"mirror", "upsert", "insert_only", "append", "soft_delete
 
 // presetWorld is a world with a table for a preset.
 func presetWorld(t *testing.T, preset string) (*world, *peer) {
+	w := presetPipeline(t, preset)
+	name, _, _ := strings.Cut(preset, "\n")
+	return w, w.peer(w.create(columns(name), nil))
+}
+
+// presetPipeline is a world without the table.
+func presetPipeline(t *testing.T, preset string) *world {
 	key := "    key: [id]\n"
 	if preset == "append" {
 		key = ""
@@ -107,8 +116,7 @@ func presetWorld(t *testing.T, preset string) (*world, *peer) {
 	w := newWorld(t, key+quick+"    apply: "+preset+"\n")
 	w.cfg.Pipelines["p"].Source.Format.Type = "debezium-json"
 	w.cfg.Pipelines["p"].Source.Format.UnavailableValue = "__debezium_unavailable_value"
-	name, _, _ := strings.Cut(preset, "\n")
-	return w, w.peer(w.create(columns(name), nil))
+	return w
 }
 
 func TestVerify_TablesOfEveryPresetAreProven(t *testing.T) {
@@ -162,6 +170,28 @@ func TestVerify_WhatOtherWritersDidInBetweenIsUnderstood(t *testing.T) {
 			if preset != "append" {
 				require.EqualValues(t, 4, report.Count("records", "snapshots of other writers"), text)
 			}
+		})
+	}
+}
+
+// Defaults are read as the pipeline reads them. Rows with the time of their batch, which
+// no record carries, are not compared.
+func TestVerify_DefaultsAreThoseOfThePipeline(t *testing.T) {
+	for _, preset := range presets {
+		t.Run(preset, func(t *testing.T) {
+			w := presetPipeline(t, preset)
+			name, _, _ := strings.Cut(preset, "\n")
+			text := "'in quotes'"
+			fields := append(columns(name), types.Field{Name: "mood", Type: types.StringType(), Default: &text}, types.Field{Name: "at", Type: types.TimestampLTZType(3)})
+			w.create(fields, map[string]string{paimon.OptBucket: "-1", paimon.OptDeletionVectors: "true", fmt.Sprint(defaults.OptDynamic, len(fields)-1): "current_timestamp()"})
+			r := w.run()
+			w.produce(0, envelope("c", "", `{"id":1,"note":"a","n":1}`), envelope("c", "", `{"id":2,"note":"b","n":1,"at":"2026-11-30T08:00:00Z"}`))
+			r.records(t, 2)
+			w.produce(0, envelope("u", "", `{"id":2,"note":"c","n":2,"mood":"calm","at":"2026-11-30T09:00:00Z"}`), envelope("c", "", `{"id":3,"n":1,"mood":null,"at":"2026-11-30T09:00:00Z"}`))
+			r.records(t, 2)
+			r.stop()
+			report, text := w.verified(false)
+			require.Equal(t, verify.OK, report.Verdict, text)
 		})
 	}
 }

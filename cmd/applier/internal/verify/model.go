@@ -2,10 +2,13 @@ package verify
 
 import (
 	"slices"
+	"time"
 
 	"applier/batcher"
 	"applier/ingest/change"
 	"applier/merger"
+	"applier/merger/defaults"
+	"applier/merger/expr"
 	"applier/storage/paimon"
 	"applier/storage/types"
 )
@@ -21,10 +24,15 @@ type model struct {
 	remembers bool // deletes keep their place in the order
 	preset    batcher.Apply
 	defaults  []*types.Datum
-	deletedAt int // column that soft deletes set, -1 for other presets
+	timed     []bool   // by column: the default is the time of the batch
+	clauses   *clauses // in the place of a preset
+	deletedAt int      // column that soft deletes set, -1 for other presets
 	rows      map[string][][]types.Datum
-	deleted   map[string][]types.Datum // by key: the last delete's place in the order
-	emptied   []types.Datum            // the last truncation's place in the order, nil for none
+	// timedCells are, by key, the columns of its rows that hold the time of a batch:
+	// no record says it.
+	timedCells map[string][]bool
+	deleted    map[string][]types.Datum // by key: the last delete's place in the order
+	emptied    []types.Datum            // the last truncation's place in the order, nil for none
 	// unknown are keys whose rows the records alone do not decide.
 	unknown map[string]bool
 	// Of the batch at hand: rows that deletes ended, and where keys were seen.
@@ -35,29 +43,71 @@ type model struct {
 func newModel(v *verifier) (*model, error) {
 	m := &model{
 		fields: v.Table.Schema().Fields, key: v.Key, order: v.Order, remembers: v.Remembers, preset: v.Apply, deletedAt: -1,
-		rows: map[string][][]types.Datum{}, deleted: map[string][]types.Datum{}, unknown: map[string]bool{},
+		rows: map[string][][]types.Datum{}, deleted: map[string][]types.Datum{}, unknown: map[string]bool{}, timedCells: map[string][]bool{},
 	}
-	m.defaults = make([]*types.Datum, len(m.fields))
+	if err := m.readDefaults(v.Table.Schema()); err != nil {
+		return nil, err
+	}
 	for i, f := range m.fields {
-		d, err := paimon.DefaultValue(f)
-		if err != nil {
-			return nil, err
-		}
-		m.defaults[i] = d
 		if v.Apply == batcher.SoftDelete && f.Name == merger.DeletedAt {
-			m.deletedAt, m.defaults[i] = i, nil
+			m.deletedAt, m.defaults[i], m.timed[i] = i, nil, false
 		}
 	}
 	for _, c := range v.Key {
 		m.keyFields = append(m.keyFields, m.fields[c])
 	}
-	return m, nil
+	if v.Merge == nil {
+		return m, nil
+	}
+	var err error
+	m.clauses, err = newClauses(v, m)
+	return m, err
+}
+
+// readDefaults takes the defaults of the columns, and which of them are the time.
+func (m *model) readDefaults(s *paimon.Schema) error {
+	m.timed = make([]bool, len(m.fields))
+	for i, f := range m.fields {
+		one := *s
+		one.Fields = []types.Field{f}
+		list, err := defaults.Values(&one, &expr.Env{Now: time.Now(), ReadTime: func() { m.timed[i] = true }})
+		if err != nil {
+			return err
+		}
+		m.defaults = append(m.defaults, list[0])
+	}
+	return nil
 }
 
 func (m *model) newBatch() *change.Batch { return change.NewBatch(m.fields, m.keyFields) }
 
 // text is a row, equal exactly if SQL says so.
 func (m *model) text(row []types.Datum) string { return keyText(m.fields, row) }
+
+// comparable is the text of a row of a key without the times that no record says.
+func (m *model) comparable(key string, row []types.Datum) string {
+	return m.text(without(row, m.timedCells[key]))
+}
+
+// appended is the text of a row that was appended, without what may be such times.
+func (m *model) appended(row []types.Datum) string { return m.text(without(row, m.timed)) }
+
+func without(row []types.Datum, cells []bool) []types.Datum {
+	row = slices.Clone(row)
+	for c, out := range cells {
+		if out {
+			row[c] = types.Null
+		}
+	}
+	return row
+}
+
+// copyTimed marks the cells of a key that hold the time of a batch.
+func (m *model) copyTimed(to []bool, key string) {
+	for c, timed := range m.timedCells[key] {
+		to[c] = to[c] || timed
+	}
+}
 
 func (m *model) keyOfRow(row []types.Datum) string {
 	key := make([]types.Datum, len(m.key))
@@ -96,16 +146,17 @@ type outcome string
 
 // The outcomes.
 const (
-	applied    outcome = "applied"
-	ignored    outcome = "ignored: the preset does not follow deletes"
-	exists     outcome = "ignored: the key has a row already (insert_only)"
-	tooLate    outcome = "late: the row is newer by order_by"
-	afterward  outcome = "late: a remembered delete of the key is newer by order_by"
-	tied       outcome = "tied: the row, or a remembered delete, has the same place by order_by and was first"
-	noRow      outcome = "no effect: the key has no row"
-	unfillable outcome = "refused: it leaves a value open that nothing fills"
-	toClauses  outcome = "put to the clauses of merge.when"
-	otherKey   outcome = ""
+	applied     outcome = "applied"
+	ignored     outcome = "ignored: the preset does not follow deletes"
+	exists      outcome = "ignored: the key has a row already (insert_only)"
+	tooLate     outcome = "late: the row is newer by order_by"
+	afterward   outcome = "late: a remembered delete of the key is newer by order_by"
+	tied        outcome = "tied: the row, or a remembered delete, has the same place by order_by and was first"
+	noRow       outcome = "no effect: the key has no row"
+	unfillable  outcome = "refused: it leaves a value open that nothing fills"
+	noClause    outcome = "no effect: no clause of merge.when acts"
+	unevaluable outcome = "refused: the clauses of merge.when cannot be evaluated for it"
+	otherKey    outcome = ""
 )
 
 // apply does what change i of b says, if its key is one of those compared.
@@ -119,8 +170,8 @@ func (m *model) apply(b *change.Batch, i int, partition int32, topic string, com
 		m.unknown[key] = true
 	}
 	m.seen[key] = here
-	if m.preset == batcher.Merge {
-		return toClauses
+	if m.clauses != nil {
+		return m.clauses.put(key, b, i, here)
 	}
 	deletes, has := b.Kind[i] == change.Delete, len(m.rows[key]) > 0
 	if deletes && (m.preset == batcher.Upsert || m.preset == batcher.InsertOnly) {
@@ -264,18 +315,22 @@ func (m *model) value(b *change.Batch, i, c int) types.Datum {
 // cannot be made.
 func (m *model) put(key string, b *change.Batch, i int) bool {
 	from := m.origin(key, b, i)
+	timed := make([]bool, len(m.fields))
 	if len(m.rows[key]) == 0 {
-		row, ok := m.newRow(b, i, from)
+		row, ok := m.newRow(b, i, from, timed)
 		if ok {
-			m.rows[key] = [][]types.Datum{row}
+			m.rows[key], m.timedCells[key] = [][]types.Datum{row}, timed
 		}
 		return ok
 	}
+	m.copyTimed(timed, key)
+	m.timedCells[key] = timed
 	for _, row := range m.rows[key] {
 		for c := range m.fields {
 			switch {
 			case !b.Cols[c].Hole(i):
 				row[c] = m.value(b, i, c)
+				timed[c] = m.timed[c] && b.Cols[c].IsNull(i)
 			case from != nil && m.preset != batcher.Mirror:
 				row[c] = from[c]
 			}
@@ -291,7 +346,7 @@ func (m *model) origin(key string, b *change.Batch, i int) []types.Datum {
 	if !ok || !b.Holes.Get(i) {
 		return nil
 	}
-	if at, before := m.seen[old]; m.unknown[old] || before && at != m.seen[key] {
+	if at, before := m.seen[old]; m.unknown[old] || before && at != m.seen[key] || slices.Contains(m.timedCells[old], true) {
 		m.unknown[key] = true
 	}
 	if rows := m.rows[old]; len(rows) > 0 {
@@ -301,20 +356,22 @@ func (m *model) origin(key string, b *change.Batch, i int) []types.Datum {
 }
 
 // newRow makes a row of a change whose key has none; false if it leaves open what
-// nothing can fill, which refuses the record.
-func (m *model) newRow(b *change.Batch, i int, from []types.Datum) ([]types.Datum, bool) {
+// nothing can fill, which refuses the record. timed gets the cells that hold the time of
+// the batch.
+func (m *model) newRow(b *change.Batch, i int, from []types.Datum, timed []bool) ([]types.Datum, bool) {
 	row := make([]types.Datum, len(m.fields))
 	for c, f := range m.fields {
 		col := &b.Cols[c]
 		switch {
 		case !col.Hole(i):
 			row[c] = m.value(b, i, c)
+			timed[c] = m.timed[c] && col.IsNull(i)
 		case from != nil:
 			row[c] = from[c]
 		case col.Unavailable.Get(i), f.Type.NotNull && m.defaults[c] == nil:
 			return nil, false
 		case m.defaults[c] != nil:
-			row[c] = *m.defaults[c]
+			row[c], timed[c] = *m.defaults[c], m.timed[c]
 		default:
 			row[c] = types.Null
 		}
@@ -323,12 +380,15 @@ func (m *model) newRow(b *change.Batch, i int, from []types.Datum) ([]types.Datu
 }
 
 // image is the row that a change appends.
-func (m *model) image(b *change.Batch, i int) ([]types.Datum, bool) { return m.newRow(b, i, nil) }
+func (m *model) image(b *change.Batch, i int) ([]types.Datum, bool) {
+	return m.newRow(b, i, nil, make([]bool, len(m.fields)))
+}
 
 // remove takes one row away that equals the given one.
 func (m *model) remove(row []types.Datum) bool {
-	key, text := m.keyOfRow(row), m.text(row)
-	at := slices.IndexFunc(m.rows[key], func(r []types.Datum) bool { return m.text(r) == text })
+	key := m.keyOfRow(row)
+	text := m.comparable(key, row)
+	at := slices.IndexFunc(m.rows[key], func(r []types.Datum) bool { return m.comparable(key, r) == text })
 	if at < 0 {
 		return m.unknown[key]
 	}

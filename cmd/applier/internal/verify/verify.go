@@ -22,6 +22,7 @@ type Target struct {
 	Name     string // DATABASE.TABLE
 	Table    *paimon.Table
 	Apply    batcher.Apply
+	Merge    *merger.Merge // the clauses, where Apply is batcher.Merge
 	// Key are columns of the table; Order says which changes are newer, and Remembers
 	// that deletes keep their place in it. Topics are the sources.
 	Key       []int
