@@ -152,7 +152,7 @@ func TestClustering_WithBucketsAndVectorsIsRefused(t *testing.T) {
 	for k, v := range options {
 		properties += fmt.Sprintf(", '%s' = '%s'", k, v)
 	}
-	code, output := harness.ApplierOutput(t.Context(), t, "sql", "--warehouse", t.TempDir(), "-e", "CREATE TABLE db.t (id INT) TBLPROPERTIES ("+properties[2:]+")")
+	code, output := harness.ApplierOutput(t.Context(), t, "sql", "--warehouse", t.TempDir(), "-e", "CREATE DATABASE db; CREATE TABLE db.t (id INT) TBLPROPERTIES ("+properties[2:]+")")
 	require.NotZero(t, code)
 	require.Contains(t, output, "[incremental_clustering]")
 }

@@ -37,14 +37,14 @@ const (
 	kernelRounds = 7
 )
 
-// kernels measures K1 to K8 of the design's page on performance. Times are CPU
-// times of one core, the median of several rounds.
+// kernels measures K1 to K8 of the design's page on performance, and whole tables.
+// Times are CPU times of one core, the median of several rounds.
 func kernels(ctx context.Context, dir string, small bool) ([]kernel, error) {
 	k := &kernelBench{dir: dir, rows: kernelRows, keys: kernelKeys}
 	if small {
 		k.rows, k.keys = kernelRows/10, kernelKeys/10
 	}
-	for _, f := range []func(context.Context) error{k.decode, k.dedup, k.index, k.vectors, k.encode, k.zstd, k.fsync, k.pageFault} {
+	for _, f := range []func(context.Context) error{k.decode, k.dedup, k.index, k.vectors, k.encode, k.zstd, k.fsync, k.pageFault, k.tables} {
 		if err := f(ctx); err != nil {
 			return nil, fmt.Errorf("kernels: %w", err)
 		}

@@ -162,7 +162,7 @@ func prepare(f *flags, t *tb) (*options, error) {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	t.dir = dir
-	o := &options{dir: dir, memory: f.memory, profile: f.profile, seconds: f.seconds, digests: &digests{}, targets: &targets{dir: dir}}
+	o := &options{dir: dir, memory: f.memory, profile: f.profile, seconds: f.seconds, digests: &digests{}, targets: &targets{dir: dir, fileRows: fileRows}}
 	if f.profile != "" {
 		if err := os.MkdirAll(f.profile, 0o755); err != nil {
 			return nil, err

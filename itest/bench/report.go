@@ -56,9 +56,9 @@ func (f *figures) detail() string {
 func printKernels(w io.Writer, ks []kernel) {
 	fmt.Fprintln(w, "\nkernels, one core alone")
 	for _, k := range ks {
-		fmt.Fprintf(w, "  %-10s %9.2f %-7s %s\n", k.Name, k.Value, k.Unit, k.What)
+		fmt.Fprintf(w, "  %-12s %9.2f %-8s %s\n", k.Name, k.Value, k.Unit, k.What)
 	}
-	fmt.Fprintf(w, "  %-10s %9.2f %-7s %s\n", "floor", floor(ks), "ns/row", "K1 + K2 + K3 + K4 + K5 of a merge with 90 % updates")
+	fmt.Fprintf(w, "  %-12s %9.2f %-8s %s\n", "floor", floor(ks), "ns/row", "K1 + K2 + K3 + K4 + K5 of a merge with 90 % updates")
 }
 
 // printRatios prints what can be compared between machines.
@@ -68,6 +68,7 @@ func printRatios(w io.Writer, fs []*figures, ks []kernel) {
 		by[f.Workload] = f
 	}
 	fmt.Fprintln(w, "\nratios")
+	printKernelRatios(w, ks)
 	for _, batch := range []string{"10k", "100k"} {
 		small, large := by["W2-1M-"+batch], by["W2-10M-"+batch]
 		if small != nil && large != nil {
@@ -109,6 +110,23 @@ func printRatios(w io.Writer, fs []*figures, ks []kernel) {
 				verdict = "met"
 			}
 			fmt.Fprintf(w, "  gate %-6s %-12s %s\n", verdict, g.name, g.what)
+		}
+	}
+}
+
+// printKernelRatios compares what is done with whole tables.
+func printKernelRatios(w io.Writer, ks []kernel) {
+	by := map[string]float64{}
+	for _, k := range ks {
+		by[k.Name] = k.Value
+	}
+	for _, r := range []struct{ name, to, what string }{
+		{"K9 marked", "K9 scan", "scan with deletion vectors to one without, CPU"},
+		{"K9 pruned", "K9 scan", "scan of a tenth by statistics to one of all, CPU"},
+		{"K10 verbatim", "K10 encode", "compaction of row groups as they are to writing rows again, CPU per byte"},
+	} {
+		if by[r.to] > 0 {
+			fmt.Fprintf(w, "  %s: %.3f\n", r.what, by[r.name]/by[r.to])
 		}
 	}
 }

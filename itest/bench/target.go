@@ -25,8 +25,9 @@ const fileRows = million
 
 // targets makes the tables that runs start from, each size once.
 type targets struct {
-	dir  string
-	made map[baseTable]string
+	dir      string
+	fileRows int64 // of a data file
+	made     map[baseTable]string
 }
 
 // clone makes a warehouse with a table of so many rows, some of them deleted. Data
@@ -54,7 +55,7 @@ func (t *targets) clone(ctx context.Context, l harness.MergeLoad) (warehouse str
 func (t *targets) make(ctx context.Context, l harness.MergeLoad) (warehouse string, err error) {
 	if l.Worn == 0 {
 		warehouse = filepath.Join(t.dir, fmt.Sprintf("target-%d", l.TargetRows))
-		return warehouse, makeTarget(ctx, warehouse, l.TargetRows, fileRows)
+		return warehouse, makeTarget(ctx, warehouse, l.TargetRows, t.fileRows)
 	}
 	fresh := l
 	fresh.Worn = 0

@@ -51,6 +51,18 @@ func (c *crashing) Replace(ctx ctx, key string, data []byte) error {
 	return c.Bucket.Replace(ctx, key, data)
 }
 
+func (c *crashing) Delete(ctx ctx, keys ...string) error {
+	for _, k := range keys {
+		if err := c.step(); err != nil {
+			return err
+		}
+		if err := c.Bucket.Delete(ctx, k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (c *crashing) Sync(ctx ctx, keys ...string) error {
 	if err := c.step(); err != nil {
 		return err

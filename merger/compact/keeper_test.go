@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"applier/storage/objstore"
 	"applier/storage/paimon"
 
 	"github.com/stretchr/testify/require"
@@ -216,6 +217,54 @@ func TestKeeper_KeepsRateAndWindow(t *testing.T) {
 		require.Equal(t, 1, done[0].Compaction.FilesAfter, "one of two groups: a byte a second takes until after the window")
 		w.holds()
 	})
+}
+
+// A power cut after every operation of a round that compacts, expires and searches for
+// orphans: the table has its rows, the next round does the rest, and nothing is left.
+func TestKeeper_APowerCutAnywhereInARoundLeavesTheRows(t *testing.T) {
+	centuries := func() time.Time { return time.Now().Add(100 * 365 * 24 * time.Hour) } // whatever nothing names is an orphan
+	cuts, removed, swept := 0, int64(0), 0
+	for ended := false; !ended; {
+		cuts++
+		w := newWorld(t, 6, map[string]string{"deletion-vectors.enabled": "true", "snapshot.time-retained": "1 s", "snapshot.num-retained.min": "1"})
+		for range 5 {
+			w.insert(4)
+		}
+		w.delete(0.3)
+		require.NoError(t, w.bucket.PutIfAbsent(bg, "bucket-0/data-of-a-lost-attempt-0.parquet", []byte("x")))
+		before := w.holds()
+		round := func(b objstore.Bucket) Done {
+			var done []Done
+			k := w.keeper(Upkeep{Compact: true, Expire: true, Orphans: true, DeletedRatio: 0.01}, always, &done)
+			k.Options.Now = centuries
+			k.Open = func(ctx context.Context) (*paimon.Table, error) { return paimon.OpenTable(ctx, b, paimon.Write) }
+			return k.round(bg)
+		}
+		cut := round(&crashing{Bucket: w.bucket, left: cuts})
+		ended = cut.Err == nil
+		if !ended {
+			require.ErrorIs(t, cut.Err, errCut)
+		}
+		w.bucket = w.bucket.Crash(w.rng, w.rng.Float64())
+		var err error
+		w.table, err = paimon.OpenTable(bg, w.bucket, paimon.Write)
+		require.NoError(t, err)
+		w.keeps(before)
+
+		rest := round(w.bucket)
+		require.NoError(t, rest.Err, "after a cut at operation %d", cuts)
+		w.keeps(before)
+		ids, err := paimon.ListSnapshotIDs(bg, w.bucket, w.table.Paths())
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(ids), 2, "the one before the compaction is a moment old")
+		orphans, err := w.table.FindOrphans(bg, centuries(), centuries().Add(-orphanAge))
+		require.NoError(t, err)
+		require.Empty(t, orphans)
+		removed, swept = removed+rest.Expired, swept+rest.Orphans
+	}
+	require.Greater(t, cuts, 20, "operations of a round")
+	require.Positive(t, removed)
+	require.Positive(t, swept)
 }
 
 func TestWindow(t *testing.T) {

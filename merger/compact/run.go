@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"applier/merger/publish"
+	"applier/storage/failpoint"
 	"applier/storage/objstore"
 	"applier/storage/paimon"
 	"applier/storage/paimon/manifest"
@@ -208,6 +209,9 @@ func (r *runner) join(ctx context.Context, st *paimon.State, g []File) error {
 			return r.gone(err)
 		}
 		r.result.BytesWritten += j.file.File.Size
+	}
+	if err := failpoint.Hit("compact/joined"); err != nil {
+		return err
 	}
 	r.joins = append(r.joins, j)
 	return nil
