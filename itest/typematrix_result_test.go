@@ -97,9 +97,23 @@ func (r *matrixResult) note(t *testing.T, x *typeTable, c typeCell, values int, 
 	case e != nil:
 		r.refused[c] = e
 	default:
-		t.Errorf("%s: %s of %s's %s: %s", x.typeCase, c.reader, c.writer, c.typ, wrong)
+		x.failed(c, wrong)
 	}
 	r.passed[c] = false
+}
+
+// leftOut notes what became of rows in which a writer left columns out that have a
+// default.
+func (r *matrixResult) leftOut(x *typeTable, e *typeException, err error) {
+	held := err != nil && strings.Contains(err.Error(), e.says)
+	r.met(e, x.group.name+", "+x.mode.name, held)
+	for _, c := range x.columns {
+		for _, reader := range typeReaders {
+			if c.byDefault != "" {
+				r.refused[typeCell{writer: e.engine, reader: reader, typ: c.label + ", left out", mode: x.mode.name, step: x.step.name, group: x.group.name}] = e
+			}
+		}
+	}
 }
 
 // finish prints the counts, and fails when an exception is no longer true.
@@ -152,8 +166,35 @@ func (r *matrixResult) finish(t *testing.T, tables int) {
 	}
 }
 
+// pypaimonDefaults is about rows that leave columns out; other rows of pypaimon's have
+// a value there.
+var pypaimonDefaults = &typeException{
+	engine: "pypaimon", writes: true, reason: "NULL where a column is left out that has a default", says: "null instead of",
+	in: func(typeCell) bool { return false }, // see typeTable.leaveOut
+}
+
 // typeExceptions is everything that the matrix knows not to work.
 var typeExceptions = []*typeException{
+	{
+		engine: "pypaimon", reason: "row tracking in tables with nested columns, once Java has changed a row", says: "KeyError: '_ROW_ID'",
+		in: func(c typeCell) bool {
+			return strings.HasPrefix(c.mode, "row tracking") && (c.group == "nested" || slices.Contains([]string{"add nested field", "rename", "drop"}, c.step))
+		},
+	},
+	{
+		engine: "pypaimon", reason: "TIMESTAMP(7…9) before 1677 and after 2262", says: "reads",
+		in: func(c typeCell) bool {
+			return c.group == "nanoseconds" && c.step == "widen" && strings.Contains(c.typ, "to TIMESTAMP(9)") && !strings.HasPrefix(c.typ, "TIMESTAMP(7)")
+		},
+	},
+	{
+		engine: "Flink", reason: "TIME without its fraction of a second", says: "reads",
+		in: func(c typeCell) bool { return strings.Contains(c.typ, "TIME(3)") },
+	},
+	{
+		engine: "applier sql", writes: true, reason: "MULTISET and VARIANT in statements", says: "UNSUPPORTED_DATATYPE",
+		in: func(c typeCell) bool { return c.group == "multisets" || c.group == "variants" },
+	},
 	{
 		engine: "pypaimon", reason: "64-bit deletion vectors", says: "Invalid magic number",
 		in: func(c typeCell) bool { return c.mode == "64-bit vectors" },
