@@ -41,12 +41,14 @@ itest-setup: ## fetch the real parts (Kafka, Connect, Paimon's Java core, Flink,
 	./itest/fetch.sh >/dev/null
 
 itest: itest-setup ## interop tests on real parts
-	$(GO) test -count=1 -parallel 4 -tags itest -timeout 40m ./itest/...
+	MATRIX_COUNTS=$(CACHE)/matrix.txt $(GO) test -count=1 -parallel 4 -tags itest -timeout 40m ./itest/...
+	@cat $(CACHE)/matrix.txt
 
 itest-full: itest-setup ## interop tests, long ones included, and the long runs of the others
 	$(GO) test -count=1 -timeout 60m ./storage/paimon -run Damaged -damages 2500
 	$(GO) test -count=1 -timeout 60m ./merger/compact -run TestMetadata -commits 2000
-	PIPELINE_ROWS=$${PIPELINE_ROWS:-1000000} $(GO) test -count=1 -parallel 4 -tags 'itest itestfull' -timeout 180m ./itest/...
+	PIPELINE_ROWS=$${PIPELINE_ROWS:-1000000} MATRIX_COUNTS=$(CACHE)/matrix-full.txt $(GO) test -count=1 -parallel 4 -tags 'itest itestfull' -timeout 180m ./itest/...
+	@cat $(CACHE)/matrix-full.txt
 
 sim: ## the seeded simulation of the commit loop: SEEDS=2000, FIRST=1
 	$(GO) test -count=1 -v -timeout 72h ./merger -run TestSimulation -seeds $(SEEDS) -first-seed $(FIRST)

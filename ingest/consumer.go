@@ -78,8 +78,12 @@ type Owner interface {
 	Halted(p Problem, generation uint64)
 	// Evolve: reading stopped before a record whose schema asks for a change of the
 	// table's; the batches before it were handed over. Where it is read again, a
-	// decoder for the changed table is needed.
+	// decoder for the changed table is needed. Without a change it is the table that
+	// has another schema already (Outdated).
 	Evolve(c *decode.SchemaChange, at change.Partition, offset int64, generation uint64)
+	// Outdated says whether the table has another schema by now than the one that
+	// records are decoded for, and one that can be followed.
+	Outdated(ctx context.Context) bool
 }
 
 // Metrics are hooks; any may be nil.
@@ -167,6 +171,7 @@ type Consumer struct {
 	failing    int                            // polls in a row that brought errors only
 	trouble    map[change.Partition]*troubled // partitions whose last fetch went wrong
 	now        time.Time                      // while records are taken: read every clockEvery of them
+	fresh      bool                           // the table's schema was looked at since the last poll, and is the decoder's
 }
 
 // NewConsumer prepares a consumer that calls nobody and takes nothing before

@@ -30,6 +30,38 @@ func TestConsumer_OnErrorPauseStopsRightBeforeTheRecord(t *testing.T) {
 	require.Equal(t, []string{"0@2"}, drained(t, r, 1).records)
 }
 
+// A record may be one of a schema that the table was given since it was opened: it is
+// read again with that one, whatever on_error says, instead of being refused.
+func TestConsumer_ARecordThatCannotBeAppliedAsksForTheTablesNewestSchemaFirst(t *testing.T) {
+	for _, policy := range []Policy{OnErrorPause, OnErrorSkip} {
+		c := newCluster(t, 1)
+		produce(t, c, 0, "a", "bad", "c")
+		r := read(t, c, newSink(100), func(o *Options) { o.OnError = policy })
+		r.outdated.Store(true)
+		r.resume(at(0))
+		require.Equal(t, []string{"0@0"}, take(t, r.sink.batches).records, "what came before it is applied first")
+		require.Equal(t, "t/0 1 newer schema", take(t, r.evolved))
+		require.Empty(t, r.halts)
+		r.outdated.Store(false) // the table was opened anew, and the record is as bad as before
+		r.resume(at(1))
+		if policy == OnErrorPause {
+			require.Equal(t, "D-ROW", take(t, r.halts).problem.Code)
+			continue
+		}
+		require.Equal(t, []string{"0@1", "0@2"}, drained(t, r, 2).records)
+	}
+}
+
+// One look at the table is enough for all records that were there before it.
+func TestConsumer_ManyBadRecordsAreOneLookAtTheTable(t *testing.T) {
+	c := newCluster(t, 1)
+	produce(t, c, 0, "bad", "bad", "bad", "bad", "e")
+	r := read(t, c, newSink(5), func(o *Options) { o.OnError = OnErrorSkip })
+	r.resume(at(0))
+	require.Len(t, take(t, r.sink.batches).records, 5)
+	require.EqualValues(t, 1, r.looks.Load())
+}
+
 // drained drains once n records are open, and returns the last batch.
 func drained(t *testing.T, r *reader, n int) sealed {
 	t.Helper()

@@ -36,6 +36,7 @@ func (c *Consumer) handle(ctx context.Context, fetches kgo.Fetches) {
 		c.groupTrouble(fetches)
 		return // read before the table said from where: it is read again
 	}
+	c.fresh = false
 	v := c.judge(fetches)
 	fetches.EachPartition(func(ftp kgo.FetchTopicPartition) {
 		if c.active && !v.void[change.Partition{Topic: ftp.Topic, Partition: ftp.Partition}] {
@@ -177,6 +178,20 @@ func (c *Consumer) count(res decode.Result) {
 	}
 }
 
+// outdatedTable reports whether a record that cannot be applied may be one of a newer
+// schema: the table has changed since it was opened, and the batch that would have
+// noticed has not come yet. A look is good for all records that were there before it.
+func (c *Consumer) outdatedTable(ctx context.Context) bool {
+	if c.fresh {
+		return false
+	}
+	if c.owner.Outdated(ctx) {
+		return true
+	}
+	c.fresh = true
+	return false
+}
+
 // evolve ends reading before a record that needs another schema, which is no trouble.
 func (c *Consumer) evolve(ctx context.Context, asked *decode.SchemaChange) {
 	if err := c.flush(ctx, "drain"); err != nil || !c.active {
@@ -192,6 +207,10 @@ func (c *Consumer) refuse(ctx context.Context, err error) bool {
 	var asked *decode.SchemaChange
 	if errors.As(err, &asked) {
 		c.evolve(ctx, asked)
+		return false
+	}
+	if c.outdatedTable(ctx) {
+		c.evolve(ctx, nil)
 		return false
 	}
 	var row *decode.RowError

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -239,6 +240,8 @@ type reader struct {
 	revoked  chan struct{}
 	halts    chan halt
 	evolved  chan string
+	outdated atomic.Bool  // the table has another schema
+	looks    atomic.Int32 // how often that was asked
 	ended    chan error
 	stop     context.CancelFunc
 }
@@ -250,7 +253,16 @@ func (r *reader) Halted(p Problem, generation uint64) {
 }
 
 func (r *reader) Evolve(c *decode.SchemaChange, at change.Partition, offset int64, generation uint64) {
-	r.evolved <- fmt.Sprintf("%s %d %s", at, offset, c)
+	text := "newer schema"
+	if c != nil {
+		text = c.Error()
+	}
+	r.evolved <- fmt.Sprintf("%s %d %s", at, offset, text)
+}
+
+func (r *reader) Outdated(context.Context) bool {
+	r.looks.Add(1)
+	return r.outdated.Load()
 }
 
 // read starts a consumer and waits until the group gave it everything.

@@ -187,6 +187,7 @@ func TestFormat_StatisticsAreJavasBytes(t *testing.T) {
 		require.NoError(t, java.Create(ctx, ref, harness.TableSpec{Columns: columns, Options: map[string]string{"bucket": "-1"}}))
 	}
 	const files = 16
+	var statements []string
 	for i := range files {
 		var rows []any
 		for k := range 1 + i%4 {
@@ -202,8 +203,9 @@ func TestFormat_StatisticsAreJavasBytes(t *testing.T) {
 			rows = append(rows, fmt.Sprintf(`{"file":%d%s}`, i, b.String()))
 		}
 		do(t, java, theirs, harness.InsertRows(rows...))
-		sqlOn(t, ours, fmt.Sprintf("INSERT INTO db.ours SELECT * FROM db.t WHERE file = %d", i))
+		statements = append(statements, fmt.Sprintf("INSERT INTO db.ours SELECT * FROM db.t WHERE file = %d", i))
 	}
+	sqlOn(t, ours, strings.Join(statements, "; "))
 	a, b := statistics(t, theirs), statistics(t, ours)
 	require.Len(t, a, files)
 	require.Equal(t, a, b)

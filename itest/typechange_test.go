@@ -31,7 +31,7 @@ func TestTypeChange_IsReadAsJavaReadsItOrRefusedByName(t *testing.T) {
 		changeTypes(t, from, texts, counts)
 	}
 	t.Logf("changes of type: %v", counts)
-	require.Greater(t, counts["the same values"], len(texts))
+	require.Greater(t, counts["the same values"], 10)
 	require.Positive(t, counts["refused by us"])
 }
 

@@ -150,6 +150,15 @@ func (a *Applier) checkTable(ctx context.Context) (halt *Halt, reopen bool, err 
 	return a.newSchema(ctx)
 }
 
+// Outdated reports whether the table has a newer schema than the one this loop was
+// made for, which the pipeline can follow: it is to be opened anew. What else may be
+// wrong with the table, or with looking at it, is for the next batch to find. It may
+// be called from any goroutine.
+func (a *Applier) Outdated(ctx context.Context) bool {
+	halt, reopen, err := a.checkTable(ctx)
+	return halt == nil && err == nil && reopen
+}
+
 // newSchema asks whether the pipeline can go on with a schema that is newer than
 // its own.
 func (a *Applier) newSchema(ctx context.Context) (*Halt, bool, error) {

@@ -48,7 +48,8 @@ var goldenElsewhere = map[string]*strings.Replacer{
 // statement is run here, on tables of our own, and then every recorded snapshot of
 // Spark's files, read back by its id, has the rows that our table had at that time.
 // Rows come from the text of statements on one side and from Spark's files on the
-// other; answers of Spark's are compared elsewhere (storage/paimon).
+// other; answers of Spark's, and the four snapshots of Flink's tables, are compared in
+// storage/paimon, and the tables that are refused cannot be read.
 func TestGolden_EverySnapshotHasTheRowsOfItsStatements(t *testing.T) {
 	dirs, err := os.ReadDir("../../storage/paimon/testdata/golden")
 	require.NoError(t, err)

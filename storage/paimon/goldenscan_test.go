@@ -271,47 +271,52 @@ func checkAggregates(t *testing.T, tab *Table, st *State, q goldenQuery, step go
 	}
 }
 
-// Flink printed the rows of its tables as texts.
+// Flink printed the rows of its tables as texts: those of the first snapshots are the
+// first rows of the last ones'.
 func TestGolden_FlinksRowsAreOurs(t *testing.T) {
-	want := map[string][]string{
-		"flink_types.t": {
-			"2 00:00:00 NULL 1900-01-01T00:00:00 1969-12-31T23:59:59.999 9999-12-31T23:59:59.999999999 1969-12-31T23:59:59.999Z NULL 00000000  abc  -99.9 -0.00001 " +
-				`{"q":1,"p":2} NULL NULL`,
-			"1 01:02:03 23:59:59 2026-01-02T03:04:05 2026-01-02T03:04:05.123 2026-01-02T03:04:05.123456789 2023-11-14T22:13:20.123Z 1969-12-31T23:59:59.999999999Z " +
-				`01020304 0102 a   xy 12.3 123456789012345.12345 {"a":1} [[1,{"a":"2026-01-02T03:04:05.123","b":"ff"}]] ["1.25",null]`,
-		},
-		"flink_types.p": {"1 01:02:03 2026-01-02T00:00:00.000", "2 00:00:00 2026-01-02T03:04:05.120", "3 01:02:03 2026-01-02T00:00:00.000"},
-	}
+	first := "2 00:00:00 NULL 1900-01-01T00:00:00 1969-12-31T23:59:59.999 9999-12-31T23:59:59.999999999 1969-12-31T23:59:59.999Z NULL 00000000  abc  -99.9 -0.00001 " +
+		`{"q":1,"p":2} NULL NULL`
+	second := "1 01:02:03 23:59:59 2026-01-02T03:04:05 2026-01-02T03:04:05.123 2026-01-02T03:04:05.123456789 2023-11-14T22:13:20.123Z 1969-12-31T23:59:59.999999999Z " +
+		`01020304 0102 a   xy 12.3 123456789012345.12345 {"a":1} [[1,{"a":"2026-01-02T03:04:05.123","b":"ff"}]] ["1.25",null]`
+	p := []string{"1 01:02:03 2026-01-02T00:00:00.000", "2 00:00:00 2026-01-02T03:04:05.120", "3 01:02:03 2026-01-02T00:00:00.000"}
+	want := map[string][][]string{"flink_types.t": {{first}, {first, second}}, "flink_types.p": {p[:2], p}}
 	eachGoldenTable(t, func(t *testing.T, g *goldenTable) {
 		name := g.short()
 		if want[name] == nil {
 			return
 		}
 		tab := g.open(t, g.latestSchema(t, ""), "")
-		id, err := LatestSnapshotID(t.Context(), g.bucket, tab.Paths())
+		ids, err := ListSnapshotIDs(t.Context(), g.bucket, tab.Paths())
 		require.NoError(t, err)
-		s, err := ReadSnapshot(t.Context(), g.bucket, tab.Paths(), id)
-		require.NoError(t, err)
-		st, err := tab.State(t.Context(), s)
-		require.NoError(t, err)
-		var got []string
-		for _, row := range scanRows(t, tab, st, ScanOptions{}) {
-			var texts []string
-			for i, f := range tab.Schema().Fields {
-				text := "NULL"
-				if !row[i].Null {
-					text = strings.Trim(string(types.AppendJSON(nil, f.Type, row[i])), `"`)
-				}
-				texts = append(texts, text)
-			}
-			if name == "flink_types.t" && !row[2].Null {
-				// Flink prints 23:59:59.123: the column's type has no fraction in Paimon.
-				require.EqualValues(t, 86_399_123, row[2].I)
-			}
-			got = append(got, strings.Join(texts, " "))
+		require.Len(t, ids, len(want[name]))
+		for i, rows := range want[name] {
+			s, err := ReadSnapshot(t.Context(), g.bucket, tab.Paths(), int64(i+1))
+			require.NoError(t, err)
+			st, err := tab.State(t.Context(), s)
+			require.NoError(t, err)
+			require.ElementsMatch(t, rows, flinkTexts(t, tab, st), "snapshot %d", s.ID)
 		}
-		require.ElementsMatch(t, want[name], got)
 		delete(want, name)
 	})
 	require.Empty(t, want)
+}
+
+// flinkTexts are a table's rows, cells side by side.
+func flinkTexts(t *testing.T, tab *Table, st *State) (rows []string) {
+	for _, row := range scanRows(t, tab, st, ScanOptions{}) {
+		var texts []string
+		for i, f := range tab.Schema().Fields {
+			text := "NULL"
+			if !row[i].Null {
+				text = strings.Trim(string(types.AppendJSON(nil, f.Type, row[i])), `"`)
+			}
+			texts = append(texts, text)
+		}
+		if tab.Schema().Fields[2].Type.Kind == types.Time && !row[2].Null {
+			// Flink prints 23:59:59.123: the column's type has no fraction in Paimon.
+			require.EqualValues(t, 86_399_123, row[2].I)
+		}
+		rows = append(rows, strings.Join(texts, " "))
+	}
+	return rows
 }

@@ -119,6 +119,26 @@ func TestApp_ASchemaThatSomebodyElseChangedIsFollowed(t *testing.T) {
 	w.await("1 a NULL", "2 b 8", "3 c 9")
 }
 
+// A record that the table takes since somebody else changed its schema is applied: it
+// is no error of the record, whatever on_error says.
+func TestApp_ARecordThatOnlyTheNewSchemaTakesIsApplied(t *testing.T) {
+	for _, policy := range []string{"pause", "skip"} {
+		t.Run(policy, func(t *testing.T) {
+			w := newWorld(t, "    key: [id]\n    on_error: "+policy+"\n    batch: { idle_flush: 20ms }\n")
+			w.create(orders(), nil)
+			w.alter(func(e *paimon.SchemaEdit) error {
+				return e.AddColumn([]string{"n"}, types.Field{Type: types.IntType()}, nil)
+			})
+			w.run()
+			w.produce(0, `{"id":1,"n":1}`)
+			w.await("1 NULL 1")
+			w.alter(func(e *paimon.SchemaEdit) error { return e.SetType([]string{"n"}, types.BigIntType()) })
+			w.produce(0, `{"id":2,"n":5000000000}`)
+			w.await("1 NULL 1", "2 NULL 5000000000")
+		})
+	}
+}
+
 // An operator's pause outlives the change of a schema.
 func TestApp_APausedPipelineStaysPausedWhenItsTableIsOpenedAnew(t *testing.T) {
 	w := newWorld(t, "    key: [id]\n    batch: { idle_flush: 20ms }\n")

@@ -94,9 +94,14 @@ func (o owner) Halted(p ingest.Problem, generation uint64) {
 // Evolve implements ingest.Owner: once what came before is committed, the table gets
 // what the record asks for, and is opened anew.
 func (o owner) Evolve(c *decode.SchemaChange, at change.Partition, offset int64, generation uint64) {
-	o.p.evolution.ask(evolution{c, at, offset})
+	if c != nil {
+		o.p.evolution.ask(evolution{c, at, offset})
+	}
 	o.applier.Post(merger.ReopenAsked{Generation: generation})
 }
+
+// Outdated implements ingest.Owner.
+func (o owner) Outdated(ctx context.Context) bool { return o.applier.Outdated(ctx) }
 
 // source is the commit loop's view of the consumer.
 type source struct{ p *pipeline }
