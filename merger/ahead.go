@@ -34,6 +34,9 @@ func list(key string) objstore.Ask { return objstore.Ask{Kind: objstore.AskList,
 func (a *Applier) askLook(ctx context.Context, e Look) (forget func()) {
 	p := a.table.Paths()
 	asks := []objstore.Ask{get(p.Schema(0)), list(p.SchemaDir()), list(p.SnapshotDir())}
+	if id := a.table.Schema().ID; id > 0 {
+		asks = append(asks, get(p.Schema(id)))
+	}
 	if consumer, err := p.Consumer(a.consumerID()); err == nil {
 		asks = append(asks, get(consumer))
 	}
