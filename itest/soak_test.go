@@ -210,5 +210,5 @@ func (s *soak) finish() {
 	for _, name := range slices.Sorted(maps.Keys(s.count)) {
 		kinds = append(kinds, fmt.Sprintf("%s %d", name, s.count[name]))
 	}
-	s.t.Logf("%d steps, %d snapshots equal the model; %s", s.step-1, s.snapshots, strings.Join(kinds, ", "))
+	s.t.Logf("%d steps, %d snapshots; %s", s.step-1, s.snapshots, strings.Join(kinds, ", "))
 }

@@ -37,6 +37,9 @@ func list(key string) objstore.Ask { return objstore.Ask{Kind: objstore.AskList,
 func (a *Applier) lookAsks(e Look) []objstore.Ask {
 	p := a.table.Paths()
 	asks := []objstore.Ask{get(p.Schema(0)), list(p.SchemaDir())}
+	if id := a.table.Schema().ID; id > 0 {
+		asks = append(asks, get(p.Schema(id)))
+	}
 	if consumer, err := p.Consumer(a.consumerID()); err == nil && !e.Confirm {
 		asks = append(asks, get(consumer))
 	}

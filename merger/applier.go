@@ -80,6 +80,7 @@ type Applier struct {
 	set      Settings
 	name     string
 	table    *paimon.Table
+	schema   atomic.Pointer[[]byte] // the file of the table's schema, once it was compared; not of schema 0
 	identity string
 	config   string
 	user     string

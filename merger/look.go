@@ -1,6 +1,7 @@
 package merger
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -144,8 +145,14 @@ func (a *Applier) checkTable(ctx context.Context) (halt *Halt, reopen bool, err 
 	if err != nil {
 		return nil, false, err
 	}
-	if len(ids) == 0 || ids[len(ids)-1] == a.table.Schema().ID || mutant.On(mutant.SchemaCheck) {
+	if len(ids) == 0 || mutant.On(mutant.SchemaCheck) {
 		return nil, false, nil
+	}
+	if ids[len(ids)-1] == a.table.Schema().ID {
+		same, err := a.sameSchema(ctx)
+		if same || err != nil {
+			return nil, false, err
+		}
 	}
 	return a.newSchema(ctx)
 }
@@ -157,6 +164,37 @@ func (a *Applier) checkTable(ctx context.Context) (halt *Halt, reopen bool, err 
 func (a *Applier) Outdated(ctx context.Context) bool {
 	halt, reopen, err := a.checkTable(ctx)
 	return halt == nil && err == nil && reopen
+}
+
+// sameSchema reports whether the schema that is known is still the one of its number.
+// Numbers are given again where the schema went back and was changed anew: a branch
+// became the main one, or somebody rolled the schema back.
+func (a *Applier) sameSchema(ctx context.Context) (bool, error) {
+	known := a.table.Schema()
+	if known.ID == 0 {
+		return true, nil // sameTable has compared it
+	}
+	raw, err := a.table.Bucket().Get(ctx, a.table.Paths().Schema(known.ID))
+	if err != nil {
+		return false, err
+	}
+	if compared := a.schema.Load(); compared != nil && bytes.Equal(raw, *compared) {
+		return true, nil
+	}
+	s, err := paimon.ParseSchema(raw)
+	if err != nil {
+		return false, nil // what is wrong with it is told where it is opened
+	}
+	now, err := s.Encode()
+	if err != nil {
+		return false, err
+	}
+	was, err := known.Encode()
+	if err != nil || !bytes.Equal(now, was) {
+		return false, err
+	}
+	a.schema.Store(&raw)
+	return true, nil
 }
 
 // newSchema asks whether the pipeline can go on with a schema that is newer than

@@ -176,6 +176,32 @@ func TestLook_ANewerSchemaEndsTheLoopOrHaltsIt(t *testing.T) {
 	}
 }
 
+// A branch that becomes the main one takes the schema back, and ALTERs then give the
+// numbers again: the number alone does not say that the schema is the one that is known.
+func TestLook_AnotherSchemaOfTheSameNumberIsANewOne(t *testing.T) {
+	r := committed3(t, rigOptions{})
+	r.alter(t, nil)
+	r.a.view.drop()
+	r.open(nil)
+	r.post(Assigned{})
+	r.a.fits = func(table *paimon.Table) error {
+		require.Equal(t, "10 mb", table.Schema().Options["target-file-size"])
+		return nil
+	}
+	r.put(0, 1, "b")
+	r.flush()
+	before := len(r.committed)
+	require.Equal(t, PhaseIdle, r.a.state.Phase)
+
+	require.NoError(t, r.disk.RemoveAll(r.table.Paths().Schema(1)))
+	r.alter(t, map[string]string{"target-file-size": "10 mb"})
+	r.put(0, 1, "c")
+	r.flush()
+	require.Equal(t, PhaseStopped, r.a.state.Phase)
+	require.ErrorIs(t, r.a.Run(t.Context()), ErrReopen)
+	require.Len(t, r.committed, before, "nothing was committed with the old schema")
+}
+
 // A data file may be newer than the schema that was looked at: the next look finds it.
 func TestLook_AFileOfANewerSchemaIsLookedAtAgain(t *testing.T) {
 	r := committed3(t, rigOptions{})
