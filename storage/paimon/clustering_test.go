@@ -25,12 +25,14 @@ func TestDataFileWriter_ACopyOfASortedFileKeepsItsLevel(t *testing.T) {
 		parts   int
 		want    int32
 	}{
-		"a sorted file":                     {clustered("id"), 5, nil, 1, 5},
-		"one that is not sorted":            {clustered("id"), 0, nil, 1, 0},
-		"two sorted files":                  {clustered("id"), 5, nil, 2, 0},
-		"no clustering":                     {nil, 5, nil, 1, 0},
-		"a newer schema sorts alike":        {clustered("p,id"), 4, func(s *Schema) { s.Fields = append(s.Fields, field(2, "x", types.IntType())) }, 1, 4},
-		"a newer schema sorts otherwise":    {clustered("id"), 5, func(s *Schema) { s.Options = map[string]string{"clustering.incremental": "true", "clustering.columns": "p"} }, 1, 0},
+		"a sorted file":              {clustered("id"), 5, nil, 1, 5},
+		"one that is not sorted":     {clustered("id"), 0, nil, 1, 0},
+		"two sorted files":           {clustered("id"), 5, nil, 2, 0},
+		"no clustering":              {nil, 5, nil, 1, 0},
+		"a newer schema sorts alike": {clustered("p,id"), 4, func(s *Schema) { s.Fields = append(s.Fields, field(2, "x", types.IntType())) }, 1, 4},
+		"a newer schema sorts otherwise": {clustered("id"), 5, func(s *Schema) {
+			s.Options = map[string]string{"clustering.incremental": "true", "clustering.columns": "p"}
+		}, 1, 0},
 		"the older name of the option":      {[][2]string{{"clustering.incremental", "true"}, {"sink.clustering.by-columns", " id "}}, 3, nil, 1, 3},
 		"a column of that name came anew":   {clustered("p"), 5, func(s *Schema) { s.Fields[1] = field(2, "p", types.IntType()) }, 1, 0},
 		"a column whose type changes order": {clustered("p"), 5, func(s *Schema) { s.Fields[1].Type = types.StringType() }, 1, 0},
