@@ -25,8 +25,8 @@ maintenance: { compact: true, expire: true, every: 1s }`})
 	rnd := rand.New(rand.NewPCG(1, 1))
 	var kills int
 	points := []string{
-		"compact/joined=kill", "compact/publish=kill", "expire/files=kill", "expire/snapshot=kill",
-		"compact/joined=kill@2", "compact/publish=kill@2", "expire/files=kill@2", "expire/snapshot=kill@3",
+		"compact/joined=kill", "compact/publish=kill", "objstore/delete/unlinked=kill@2", "objstore/delete/unlinked=kill@5",
+		"compact/joined=kill@2", "compact/publish=kill@2", "objstore/delete/unlinked=kill@8", "objstore/delete/unlinked=kill@13",
 	}
 	for cycle, point := range points {
 		var recs []*kgo.Record
@@ -40,7 +40,7 @@ maintenance: { compact: true, expire: true, every: 1s }`})
 			recs = append(recs, rec)
 		}
 		r.kafka.Produce(t, recs...)
-		if len(point) > 0 && cycle%4 >= 2 { // something old enough to expire, and something to compact again
+		if cycle%4 >= 2 { // something old enough to expire, and something to compact again
 			p := r.start()
 			r.waitApplied(p)
 			r.waitMetric("applier_maintenance_files_compacted_total", func(v float64) bool { return v > 0 })

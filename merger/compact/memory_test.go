@@ -2,6 +2,7 @@ package compact
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -110,4 +111,39 @@ func TestRun_AJoinStaysWithinItsMemory(t *testing.T) {
 			require.EqualValues(t, files*rows, seen)
 		})
 	}
+}
+
+// Whatever ends a join, its turn ends with it; and a join that may not begin leaves what
+// was joined before it committed.
+func TestRun_LeavesWhateverHappens(t *testing.T) {
+	w := newWorld(t, 1, modes["deletion vectors"]) // two partitions, so two joins
+	for range 5 {
+		w.insert(6)
+	}
+	inside, entered := 0, 0
+	o := w.options(Policy{Full: true, TargetBytes: 1 << 20, SmallRatio: 1, MinFiles: 2})
+	o.Enter = func(context.Context) (func(int64), func(), error) {
+		inside++
+		entered++
+		return func(int64) {}, func() { inside-- }, nil
+	}
+	uuids := o.NewUUID
+	o.NewUUID = func() string { panic("in a join") }
+	require.Panics(t, func() { _, _ = Run(bg, w.table, o) })
+	require.Equal(t, 1, entered)
+	require.Zero(t, inside)
+
+	o.NewUUID = uuids
+	full, enter := errors.New("no memory"), o.Enter
+	o.Enter = func(c context.Context) (func(int64), func(), error) {
+		if entered == 2 {
+			return nil, nil, full
+		}
+		return enter(c)
+	}
+	r, err := Run(bg, w.table, o)
+	require.ErrorIs(t, err, full)
+	require.Equal(t, 1, r.Commits)
+	require.Zero(t, inside)
+	w.holds()
 }

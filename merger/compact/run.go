@@ -107,8 +107,10 @@ func Run(ctx context.Context, t *paimon.Table, o Options) (Result, error) {
 			}
 			return r.result, err
 		}
-		err = r.join(ctx, st, g)
-		leave()
+		err = func() error {
+			defer leave() // a panic, which the Keeper survives, must not keep the turn
+			return r.join(ctx, st, g)
+		}()
 		if err != nil {
 			return r.result, err
 		}

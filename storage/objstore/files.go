@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"time"
 
+	"applier/storage/failpoint"
+
 	"golang.org/x/sync/errgroup"
 )
 
@@ -207,6 +209,10 @@ func (b *files) Delete(ctx context.Context, keys ...string) (err error) {
 		}
 		if err := b.fs.unlink(key); err != nil && !absent(err) {
 			errs = append(errs, failed("deleting", key, err))
+			continue
+		}
+		if err := failpoint.Hit("objstore/delete/unlinked"); err != nil {
+			errs = append(errs, err)
 			continue
 		}
 		// Also if it was missing: it may have been deleted just now by a process

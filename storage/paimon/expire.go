@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"applier/storage/failpoint"
 	"applier/storage/objstore"
 	"applier/storage/paimon/manifest"
 )
@@ -299,17 +298,11 @@ func (t *Table) Expire(ctx context.Context, p *ExpirePlan) error {
 			if err := t.bucket.Delete(ctx, part...); err != nil {
 				return fmt.Errorf("expiring snapshots %d to %d: %w", p.From, p.To-1, err)
 			}
-			if err := failpoint.Hit("expire/files"); err != nil {
-				return err
-			}
 		}
 	}
 	for id := p.From; id < p.To; id++ {
 		if err := t.bucket.Delete(ctx, t.paths.Snapshot(id)); err != nil {
 			return fmt.Errorf("expiring snapshot %d: %w", id, err)
-		}
-		if err := failpoint.Hit("expire/snapshot"); err != nil {
-			return err
 		}
 	}
 	if err := WriteEarliestHint(ctx, t.bucket, t.paths, p.To); err != nil {
