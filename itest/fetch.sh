@@ -226,7 +226,7 @@ main() {
   need flock util-linux
   mkdir -p "$cache"
   case "${*:-default}" in
-  default) set -- tools kafka connect paimon flink pypaimon paimon-rust versitygw prometheus compose ;;
+  default) set -- tools kafka connect paimon flink pypaimon paimon-rust versitygw prometheus compose spark ;;
   all) set -- tools kafka connect paimon flink pypaimon paimon-rust versitygw prometheus compose postgres spark delta ;;
   esac
   # pip beside Maven: one waits mostly for the network, the other for the disk.

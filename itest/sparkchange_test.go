@@ -52,8 +52,9 @@ func (t *tableGen) insert() string {
 	return fmt.Sprintf("INSERT INTO %s (%s) SELECT %s%s %s", t.name, t.listed(columns), strings.Join(list, ", "), t.omitted(columns), rows)
 }
 
-// assignments sets some columns, or fields of structs, to expressions over what see shows.
-func (t *tableGen) assignments() string {
+// assignments sets some columns, or fields of structs, to expressions over what see shows; to
+// sub-queries too where queries says so.
+func (t *tableGen) assignments(queries bool) string {
 	var list []string
 	for _, c := range t.some() {
 		switch {
@@ -62,6 +63,8 @@ func (t *tableGen) assignments() string {
 			list = append(list, c.name+".a = "+t.expr('i', 1))
 		case c.kind == 'P' && t.chance(2):
 			list = append(list, c.name+".r.b = "+t.expr('s', 1), c.name+".l = "+t.expr('A', 1))
+		case queries && strings.IndexByte(scalarKinds, c.kind) >= 0 && t.chance(10):
+			list = append(list, fmt.Sprintf("%s = %s", c.name, c.stored(fmt.Sprintf("(SELECT max(x.%s) FROM %s x)", c.name, t.name))))
 		case c.def != "" && t.chance(4):
 			list = append(list, c.name+" = "+c.byDefault())
 		default:
@@ -73,7 +76,7 @@ func (t *tableGen) assignments() string {
 
 func (t *tableGen) update() string {
 	t.see("")
-	set := t.assignments()
+	set := t.assignments(true)
 	if t.chance(8) {
 		return "UPDATE " + t.name + " SET " + set
 	}
@@ -132,7 +135,7 @@ func (t *tableGen) merge() string {
 	if t.chance(3) {
 		with("NOT MATCHED BY SOURCE", "t.")
 		t.see("t.")
-		b.WriteString(pick(t.r, []string{"DELETE", "UPDATE SET " + t.assignments()}))
+		b.WriteString(pick(t.r, []string{"DELETE", "UPDATE SET " + t.assignments(false)}))
 	}
 	return b.String()
 }
@@ -158,7 +161,7 @@ func (t *tableGen) matched() string {
 		}
 		return "UPDATE SET *"
 	}
-	return "UPDATE SET " + t.assignments()
+	return "UPDATE SET " + t.assignments(false)
 }
 
 func (t *tableGen) notMatched() string {

@@ -119,7 +119,7 @@ var sparkForms = map[byte][]string{
 		"CAST($T AS TIMESTAMP_NTZ)", "CAST($D AS TIMESTAMP_NTZ)", "CAST($s AS TIMESTAMP_NTZ)", "TRY_CAST($s AS TIMESTAMP_NTZ)", "$N + INTERVAL '1' DAY", "$N - INTERVAL '1' YEAR", "to_timestamp_ntz($s)", "convert_timezone('Asia/Tokyo', 'UTC', $N)", "make_timestamp_ntz(2024, $p, 29, 12, 34, 56)", "greatest($N, $N)",
 		"timestampadd(DAY, $p, $N)",
 	},
-	'x': {"CAST($s AS BINARY)", "$x || $x", "substring($x, $p, $p)", "unhex($s)", "encode($s, 'UTF-8')", "encode($s, 'UTF-16BE')", "unbase64($s)", "try_to_binary($s, 'hex')", "CAST($i AS BINARY)", "reverse($x)", "lpad($x, 4, $x)", "left($x, $p)"},
+	'x': {"CAST($s AS BINARY)", "$x || $x", "substring($x, $p, $p)", "unhex($s)", "encode($s, 'UTF-8')", "encode($s, 'UTF-16BE')", "unbase64($s)", "try_to_binary($s, 'hex')", "CAST($i AS BINARY)", "CAST(reverse($x) AS BINARY)", "lpad($x, 4, $x)", "left($x, $p)"},
 	'A': {
 		"$Q.a", "$P.l", "map_keys($W)", "transform($Q, v -> v.a)",
 		"array($i, $i)", "sort_array($A)", "sort_array($A, false)", "array_distinct($A)", "array_union($A, $A)", "array_intersect($A, $A)", "array_except($A, $A)", "array_remove($A, $i)", "array_append($A, $i)", "array_prepend($A, $i)", "array_insert($A, $p, $i)", "array_compact($A)", "slice($A, $p, $p)",

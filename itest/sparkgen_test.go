@@ -155,8 +155,19 @@ func (t *tableGen) names() []string {
 // chance is true once in n times.
 func (t *tableGen) chance(n int) bool { return t.r.IntN(n) == 0 }
 
-// value is something for a column: a value of its pool or an expression of its type.
+// value is something for a column: a value of its pool, an expression of its type or of one
+// that is stored as it, or a sub-query.
 func (t *tableGen) value(c genColumn) string {
+	switch t.r.IntN(16) {
+	case 0:
+		if strings.IndexByte(numberKinds, c.kind) >= 0 && c.def == "" {
+			return t.expr('n', 1)
+		}
+	case 1:
+		if c.kind == 's' && c.def == "" {
+			return t.expr('a', 1)
+		}
+	}
 	if t.chance(2) {
 		return pick(t.r, c.pool)
 	}
@@ -205,7 +216,11 @@ func (t *tableGen) condition(q string) string {
 // rowCondition is a condition of UPDATE and DELETE, which may look at other rows.
 func (t *tableGen) rowCondition() string {
 	c := t.scalar()
-	switch t.r.IntN(12) {
+	switch t.r.IntN(14) {
+	case 3:
+		return fmt.Sprintf("%s = (SELECT max(x.%s) FROM %s x WHERE x.id = %s.id)", c.name, c.name, t.name, t.name)
+	case 4:
+		return fmt.Sprintf("NOT EXISTS (SELECT 1 FROM %s x WHERE x.id = %s.id + 1) AND %s", t.name, t.name, t.condition(""))
 	case 0:
 		return fmt.Sprintf("%s %s (SELECT %s FROM %s WHERE %s)", c.name, pick(t.r, []string{"IN", "NOT IN"}), c.name, t.name, t.condition(""))
 	case 1:
