@@ -76,8 +76,8 @@ func excuse(statement string, ours, theirs harness.SQLAnswer) string {
 		return "Spark computes NULL for what it calls NOT NULL, and cannot hand it over"
 	case strings.HasPrefix(our, "COLLECTION_SIZE_LIMIT_EXCEEDED.") && strings.HasPrefix(their, "COLLECTION_SIZE_LIMIT_EXCEEDED."):
 		return "too large an array: our limit is lower, and has a class of its own"
-	case our == "ARITHMETIC_OVERFLOW" && their == "" && strings.HasPrefix(ours.Error.Message, "the date is out of range"):
-		return "date_add: Spark wraps around"
+	case our == "ARITHMETIC_OVERFLOW" && their == "" && (strings.Contains(ours.Error.Message, "is out of range") || strings.Contains(ours.Error.Message, "out of the range of timestamps")):
+		return "a date or time that leaves its range: Spark wraps around"
 	case strings.HasPrefix(our, "DATATYPE_MISMATCH.") && strings.HasPrefix(their, "INCOMPATIBLE_DATA_FOR_TABLE."):
 		return "a type that no assignment takes: Paimon's cast and Iceberg's rule name it differently"
 	case their == "INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST":

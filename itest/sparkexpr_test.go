@@ -56,7 +56,8 @@ var sparkLiterals = map[byte][]string{
 
 // sparkForms are the ways in which an expression of a kind is made of others. Left out
 // are sin, cos and tan, whose last bit Java leaves open (docs/expressions.md), and >>,
-// which Spark's parser takes for the end of a type behind the word ARRAY.
+// which Spark's parser takes for the end of a type behind the word ARRAY. The number in
+// element_at is small: -2147483648 kills Spark's JVM.
 var sparkForms = map[byte][]string{
 	't': {"-$t", "$t + $t", "$t - $t", "$t * $t", "$t % $t", "abs($t)", "$t & $t", "CAST($n AS TINYINT)", "TRY_CAST($a AS TINYINT)", "~$t", "pmod($t, $t)"},
 	'h': {"-$h", "$h + $t", "$h - $h", "$h * $h", "$h % $h", "abs($h)", "$h | $t", "CAST($n AS SMALLINT)", "TRY_CAST($a AS SMALLINT)", "$h ^ $h", "greatest($h, $t)"},
@@ -66,10 +67,10 @@ var sparkForms = map[byte][]string{
 		"TRY_CAST($a AS INT)", "CAST($s AS INT)", "length($s)", "octet_length($s)", "bit_length($s)", "char_length($s)", "length($x)", "ascii($s)", "instr($s, $s)", "locate($s, $s)",
 		"locate($s, $s, $p)", "position($s IN $s)", "levenshtein($s, $s)", "find_in_set($s, $s)", "year($z)", "month($z)", "day($z)", "quarter($z)", "dayofweek($z)",
 		"weekday($z)", "dayofyear($z)", "weekofyear($z)", "hour($T)", "minute($N)", "second($T)", "datediff($z, $z)", "unix_date($D)", "size($A)", "size($M)", "cardinality($S)",
-		"array_size($A)", "array_max($A)", "array_min($A)", "element_at($A, $p)", "try_element_at($A, $p)", "get($A, $p)", "$A[$p]", "element_at($M, $s)", "$M[$s]", "$R.a",
+		"array_size($A)", "array_max($A)", "array_min($A)", "element_at($A, $p % 4)", "try_element_at($A, $p % 4)", "get($A, $p)", "$A[$p]", "element_at($M, $s)", "$M[$s]", "$R.a",
 		"hash($a, $a)", "bit_count($l)", "getbit($l, 3)", "nullifzero($i)", "zeroifnull($i)", "width_bucket($d, 0, 10, 4)", "regexp_count($s, 'a')", "regexp_instr($s, '[a-c]')",
 		"json_array_length('[1, 2]')", "EXTRACT(YEAR FROM $z)", "EXTRACT(DOY FROM $z)", "date_part('week', $z)", "round($i, #p)", "bround($i, -1)",
-		"$P.r.a", "$Q[$p].a", "size($Q)", "size($W)", "element_at($Q, $p).a", "aggregate($Q, 0, (acc, v) -> acc + v.a)",
+		"$P.r.a", "$Q[$p].a", "size($Q)", "size($W)", "element_at($Q, $p % 4).a", "aggregate($Q, 0, (acc, v) -> acc + v.a)",
 		"CASE $1 WHEN $1 THEN $i ELSE $i END", "decode($i, 1, 5, 2, $i, $i)", "aggregate($A, 0, (acc, v) -> acc + v)",
 	},
 	'l': {
@@ -95,7 +96,7 @@ var sparkForms = map[byte][]string{
 		"left($s, $p)", "right($s, $p)", "lpad($s, #p, $s)", "rpad($s, 6, $s)", "repeat($s, #p)", "replace($s, $s, $s)", "translate($s, $s, $s)", "overlay($s PLACING $s FROM #p FOR #p)", "substring_index($s, $s, #p)",
 		"split_part($s, ',', #p)", "concat_ws(',', $s, $s)", "concat_ws('-', $S)", "CAST($a AS STRING)", "CAST($A AS STRING)", "CAST($M AS STRING)", "CAST($R AS STRING)", "hex($s)", "hex($l)", "hex($x)", "md5($s)", "sha1($x)", "sha2($s, 256)",
 		"base64($x)", "bin($l)", "conv($s, 10, 16)", "conv($s, 16, -10)", "soundex($s)", "quote($s)", "format_number($d, 2)", "format_number($c, 1)", "format_string('%d-%s', $i, $s)", "format_string('%.3f', $d)", "date_format($z, 'yyyy-MM-dd HH:mm:ss.SSS')", "date_format($z, 'EEE d MMM uuuu')",
-		"from_unixtime($l)", "dayname($D)", "monthname($D)", "array_join($S, ',')", "array_join($S, ',', $s)", "element_at($S, $p)", "$R.b", "regexp_extract($s, '([a-z]+)', 1)", "regexp_replace($s, '[0-9]', $s)", "regexp_substr($s, 'b.')",
+		"from_unixtime($l)", "dayname($D)", "monthname($D)", "array_join($S, ',')", "array_join($S, ',', $s)", "element_at($S, $p % 4)", "$R.b", "regexp_extract($s, '([a-z]+)', 1)", "regexp_replace($s, '[0-9]', $s)", "regexp_substr($s, 'b.')",
 		"to_json($P)", "to_json($Q)", "to_json($W)", "CAST($P AS STRING)", "CAST($Q AS STRING)", "CAST($W AS STRING)", "$P.r.b", "$Q[$p].b",
 		"to_json($R)", "to_json($M)", "to_json($A)", "get_json_object('{\"a\":[1,2]}', '$.a[1]')", "typeof($n)", "nvl2($a, $s, $s)", "elt($p, $s, $s)", "decode($x, 'UTF-8')", "CAST($x AS STRING)", "url_encode($s)", "try_url_decode($s)", "space(#p)",
 		"chr($i)", "to_char($c, '9,999.99')", "mask($s)", "CAST(make_interval(#p, #p) AS STRING)", "CAST($D - $D AS STRING)", "CAST($T - $T AS STRING)", "CASE WHEN $b THEN $s WHEN $b THEN $s END", "lpad($s, 5)",
@@ -127,7 +128,7 @@ var sparkForms = map[byte][]string{
 	},
 	'S': {"$Q.b", "$W[$i]", "element_at($W, $p)", "flatten(map_values($W))", "array($s, $s)", "split($s, ',')", "split($s, '')", "split($s, '[ab]', $p)", "map_keys($M)", "array_sort($S)", "array_distinct($S)", "transform($S, v -> upper(v))", "filter($S, v -> v <> '')", "CAST($A AS ARRAY<STRING>)", "regexp_extract_all($s, '([a-z])', 1)", "array_append($S, $s)", "slice($S, 1, $p)", "array_union($S, $S)"},
 	'M': {"map($s, $i)", "map_concat($M, $M)", "map_from_arrays(array('p', 'q'), array($i, $i))", "map_filter($M, (k, v) -> v > 0)", "transform_values($M, (k, v) -> v + 1)", "transform_keys($M, (k, v) -> upper(k))", "map_from_entries(array(struct($s, $i)))", "map_zip_with($M, $M, (k, x, y) -> x + y)"},
-	'R': {"named_struct('a', $i, 'b', $s)", "from_json('{\"a\":1}', 'a INT, b STRING')", "CAST(named_struct('a', $l, 'b', $i) AS STRUCT<a: INT, b: STRING>)", "element_at(array($R, $R), $p)", "$P.r", "$Q[$p]", "array_max($Q)"},
+	'R': {"named_struct('a', $i, 'b', $s)", "from_json('{\"a\":1}', 'a INT, b STRING')", "CAST(named_struct('a', $l, 'b', $i) AS STRUCT<a: INT, b: STRING>)", "element_at(array($R, $R), $p % 4)", "$P.r", "$Q[$p]", "array_max($Q)"},
 	'P': {"named_struct('r', $R, 'l', $A, 'd', CAST($n AS DECIMAL(10, 2)))"},
 	'Q': {"array($R, $R)", "filter($Q, v -> v.a > 0)", "array_append($Q, $R)", "reverse($Q)", "slice($Q, $p, $p)", "array_distinct($Q)", "array_union($Q, $Q)", "array_sort($Q)", "concat($Q, $Q)", "transform($A, v -> named_struct('a', v, 'b', $s))"},
 	'W': {"map($i, $S)", "map_filter($W, (k, v) -> size(v) > 1)", "map_concat($W, $W)", "transform_values($W, (k, v) -> array_append(v, $s))"},
