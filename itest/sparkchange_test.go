@@ -45,7 +45,7 @@ func (t *tableGen) insert() string {
 	if t.chance(3) {
 		text := strings.Join(named, ", ")
 		for _, c := range t.without(columns) {
-			text += either("", ", "+c.def+" AS "+c.name)
+			text += either("", ", "+c.constant()+" AS "+c.name)
 		}
 		return fmt.Sprintf("INSERT INTO %s BY NAME SELECT %s %s", t.name, text, rows)
 	}

@@ -64,6 +64,12 @@ func (s *sparkRun) unneeded(t *tableGen, story []sparkStep, ours harness.SQLAnsw
 	return ""
 }
 
+// arithmetic are the classes that Iceberg's one for an assigned number hides.
+var arithmetic = []string{
+	"CAST_OVERFLOW", "ARITHMETIC_OVERFLOW", "BINARY_ARITHMETIC_OVERFLOW", "DIVIDE_BY_ZERO", "REMAINDER_BY_ZERO", "NUMERIC_VALUE_OUT_OF_RANGE.WITH_SUGGESTION",
+	"ArithmeticException", "DATETIME_OVERFLOW",
+}
+
 // excuse says why two different answers to a statement or an expression are right, "" if
 // they are not. Each is listed in docs/sql.md or docs/expressions.md, or is a bug of Spark.
 func excuse(statement string, ours, theirs harness.SQLAnswer) string {
@@ -76,13 +82,13 @@ func excuse(statement string, ours, theirs harness.SQLAnswer) string {
 		return "Spark computes NULL for what it calls NOT NULL, and cannot hand it over"
 	case strings.HasPrefix(our, "COLLECTION_SIZE_LIMIT_EXCEEDED.") && strings.HasPrefix(their, "COLLECTION_SIZE_LIMIT_EXCEEDED."):
 		return "too large an array: our limit is lower, and has a class of its own"
-	case our == "ARITHMETIC_OVERFLOW" && their == "" && (strings.Contains(ours.Error.Message, "is out of range") || strings.Contains(ours.Error.Message, "out of the range of timestamps")):
+	case (our == "ARITHMETIC_OVERFLOW" || our == "ArithmeticException") && their == "" && (strings.Contains(ours.Error.Message, "is out of range") || strings.Contains(ours.Error.Message, "out of the range of timestamps")):
 		return "a date or time that leaves its range: Spark wraps around"
 	case strings.HasPrefix(our, "DATATYPE_MISMATCH.") && strings.HasPrefix(their, "INCOMPATIBLE_DATA_FOR_TABLE."):
 		return "a type that no assignment takes: Paimon's cast and Iceberg's rule name it differently"
 	case their == "INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST":
 		return "a value for a column of another type: Paimon casts it, Iceberg refuses"
-	case their == "CAST_OVERFLOW_IN_TABLE_INSERT" && strings.Contains("CAST_OVERFLOW ARITHMETIC_OVERFLOW DIVIDE_BY_ZERO", our):
+	case their == "CAST_OVERFLOW_IN_TABLE_INSERT" && slices.Contains(arithmetic, our):
 		return "a number that its column does not hold: Iceberg's class, which also hides what failed before"
 	case merge && our == "MERGE_CARDINALITY_VIOLATION" && their == "" && onlyDeletes(statement):
 		return "ambiguity: Spark allows it where all that MATCHED does is DELETE"

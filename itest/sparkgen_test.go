@@ -118,12 +118,15 @@ func (t *tableGen) newColumn() genColumn {
 	return c
 }
 
+// constant is the default as a value of the column's type.
+func (c genColumn) constant() string { return fmt.Sprintf("CAST(%s AS %s)", c.def, c.typ) }
+
 // stored is a value as it gets into a column: for NULL its default stands.
 func (c genColumn) stored(x string) string {
 	if c.def == "" {
 		return x
 	}
-	return either("", "coalesce(") + x + either("", ", "+c.def+")")
+	return either("", "coalesce(") + x + either("", ", "+c.constant()+")")
 }
 
 // byDefault is the keyword DEFAULT where a column has one, NULL otherwise.
@@ -131,7 +134,7 @@ func (c genColumn) byDefault() string {
 	if c.def == "" {
 		return "DEFAULT"
 	}
-	return either("DEFAULT", "("+c.def+")")
+	return either("DEFAULT", c.constant())
 }
 
 // see lets expressions use the columns of the table under these names.
@@ -292,7 +295,7 @@ func (t *tableGen) listed(columns []genColumn) string {
 func (t *tableGen) omitted(columns []genColumn) string {
 	text := ""
 	for _, c := range t.without(columns) {
-		text += either("", ", "+c.def)
+		text += either("", ", "+c.constant())
 	}
 	return text
 }
