@@ -4,7 +4,7 @@
 #
 #   itest/fetch.sh [tools|kafka|connect|paimon|flink|pypaimon|paimon-rust|versitygw|prometheus|compose|postgres|spark|delta|all]…
 #
-# Without a name: all but postgres, spark and delta, which the tests and the benchmark that need them ask for.
+# Without a name: all but postgres and delta, which the test and the benchmark that need them ask for.
 #
 # Standard output: where things are, one name=value a line. Standard error: what is being done.
 # Cache: $APPLIER_CACHE, else ${XDG_CACHE_HOME:-$HOME/.cache}/applier. Nothing is written elsewhere
@@ -226,7 +226,7 @@ main() {
   need flock util-linux
   mkdir -p "$cache"
   case "${*:-default}" in
-  default) set -- tools kafka connect paimon flink pypaimon paimon-rust versitygw prometheus compose ;;
+  default) set -- tools kafka connect paimon flink pypaimon paimon-rust versitygw prometheus compose spark ;;
   all) set -- tools kafka connect paimon flink pypaimon paimon-rust versitygw prometheus compose postgres spark delta ;;
   esac
   # pip beside Maven: one waits mostly for the network, the other for the disk.

@@ -1,4 +1,4 @@
-//go:build itestfull
+//go:build itest
 
 package itest
 

@@ -1,4 +1,4 @@
-//go:build itestfull
+//go:build itest
 
 package itest
 
@@ -188,7 +188,7 @@ func (s *sparkRun) expressions(table string, count int) {
 		if diff == "" {
 			continue
 		}
-		if why := s.excuse(x, ours[i], theirs[i]); why != "" {
+		if why := s.excuse(x, table, ours[i], theirs[i]); why != "" {
 			s.excused[why]++
 		} else {
 			x, diff = s.smallest(table, x, diff, parts[i])
@@ -268,7 +268,7 @@ func (s *sparkRun) smallest(table, whole, diff string, parts []string) (string, 
 	}
 	ours, theirs := s.both(statements...)
 	for i, p := range parts {
-		if d := differ(ours[i], theirs[i], true); d != "" && s.excuse(p, ours[i], theirs[i]) == "" {
+		if d := differ(ours[i], theirs[i], true); d != "" && s.excuse(p, table, ours[i], theirs[i]) == "" {
 			return fmt.Sprintf("%s (in %s)", p, whole), d
 		}
 	}
@@ -291,14 +291,18 @@ func (s *sparkRun) statements(name string, count int) {
 	s.setUp([]string{t.ours}, []string{t.theirs})
 	var story []sparkStep
 	run := func(sql string, ordered bool) bool {
-		step := sparkStep{sql, ordered}
+		step := sparkStep{ordered: ordered}
+		step.ours, step.theirs = twinTexts(sql)
 		story = append(story, step)
-		ours, theirs := s.both(sql, "SELECT * FROM "+name)
+		ours, theirs := s.bothOf(name, step)
 		s.compared++
 		if ours[0].Error != nil && theirs[0].Error != nil {
 			s.failed++
 		}
 		diff, why := s.judge(step, ours, theirs)
+		if diff != "" && why == "" {
+			why = s.unneeded(t, story, ours[0])
+		}
 		switch {
 		case diff != "" && why != "":
 			s.excused[why]++ // the tables may be no twins any more
@@ -307,7 +311,7 @@ func (s *sparkRun) statements(name string, count int) {
 		}
 		return diff == ""
 	}
-	agree := run(fmt.Sprintf("INSERT INTO %s VALUES %s", name, t.values(t.columns, 8, false)), false)
+	agree := run(fmt.Sprintf("INSERT INTO %s VALUES %s", name, t.values(t.columns, 8)), false)
 	for i := 1; i < count && agree; i++ {
 		if q, ordered := t.query(); t.chance(6) {
 			agree = run(q, ordered)
@@ -320,17 +324,28 @@ func (s *sparkRun) statements(name string, count int) {
 
 // sparkStep is a statement of a table's life.
 type sparkStep struct {
-	sql     string
-	ordered bool // its rows have a total order
+	ours, theirs string
+	ordered      bool // its rows have a total order
+}
+
+// bothOf runs a step on both twins and reads the table behind it.
+func (s *sparkRun) bothOf(table string, p sparkStep) (ours, theirs []harness.SQLAnswer) {
+	s.t.Helper()
+	look := "SELECT * FROM " + table
+	theirs, err := s.spark.Run(s.t.Context(), p.theirs, look)
+	require.NoError(s.t, err)
+	ours, err = harness.ApplierSQL(s.t.Context(), s.t, s.warehouse, p.ours, look)
+	require.NoError(s.t, err)
+	return ours, theirs
 }
 
 // judge says how the answers to a step and to the look at the table behind it
 // differ, and why that is right if it is.
 func (s *sparkRun) judge(p sparkStep, ours, theirs []harness.SQLAnswer) (diff, why string) {
 	if diff = differ(ours[0], theirs[0], p.ordered); diff != "" {
-		return diff, s.excuse(p.sql, ours[0], theirs[0])
+		return diff, excuse(p.ours, ours[0], theirs[0])
 	}
-	return differ(ours[1], theirs[1], false), excuseRows(p.sql, ours[1], theirs[1])
+	return differ(ours[1], theirs[1], false), excuseRows(p.ours, ours[1], theirs[1])
 }
 
 // shrunk is how many failures are told in short: each takes as many replays as the
@@ -348,7 +363,10 @@ func (s *sparkRun) shortest(t *tableGen, story []sparkStep) string {
 	}
 	texts := []string{t.ours}
 	for _, p := range story {
-		texts = append(texts, p.sql)
+		texts = append(texts, p.ours)
+		if p.theirs != p.ours {
+			texts = append(texts, "-- in Spark: "+p.theirs)
+		}
 	}
 	return strings.Join(texts, ";\n")
 }
@@ -358,7 +376,7 @@ func (s *sparkRun) differs(t *tableGen, story []sparkStep) bool {
 	drop := "DROP TABLE " + t.name
 	s.setUp([]string{drop, t.ours}, []string{drop, t.theirs})
 	for i, p := range story {
-		ours, theirs := s.both(p.sql, "SELECT * FROM "+t.name)
+		ours, theirs := s.bothOf(t.name, p)
 		if diff, why := s.judge(p, ours, theirs); diff != "" {
 			return why == "" && i == len(story)-1
 		}

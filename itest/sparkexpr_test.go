@@ -1,4 +1,4 @@
-//go:build itestfull
+//go:build itest
 
 package itest
 
@@ -16,7 +16,8 @@ const (
 	numberKinds = "thilfdc"
 	timeKinds   = "DTN"
 	scalarKinds = numberKinds + timeKinds + "sbx"
-	everyKind   = scalarKinds + "ASMR"
+	everyKind   = scalarKinds + nestedKinds
+	nestedKinds = "ASMRPQW"
 )
 
 // sparkTypes are the types of the kinds in CAST.
@@ -25,6 +26,7 @@ var sparkTypes = map[byte][]string{
 	'c': {"DECIMAL(5, 2)", "DECIMAL(10, 0)", "DECIMAL(20, 10)", "DECIMAL(38, 18)", "DECIMAL(3, 3)"},
 	's': {"STRING"}, 'b': {"BOOLEAN"}, 'D': {"DATE"}, 'T': {"TIMESTAMP"}, 'N': {"TIMESTAMP_NTZ"}, 'x': {"BINARY"},
 	'A': {"ARRAY<INT>"}, 'S': {"ARRAY<STRING>"}, 'M': {"MAP<STRING, INT>"}, 'R': {"STRUCT<a: INT, b: STRING>"},
+	'P': {"STRUCT<r: STRUCT<a: INT, b: STRING>, l: ARRAY<INT>, d: DECIMAL(10, 2)>"}, 'Q': {"ARRAY<STRUCT<a: INT, b: STRING>>"}, 'W': {"MAP<INT, ARRAY<STRING>>"},
 }
 
 // sparkLiterals are values of the kinds at their edges and between.
@@ -46,12 +48,16 @@ var sparkLiterals = map[byte][]string{
 	'S': {"array('a', 'b')", "array('x', NULL, '')", "split('a,b,a', ',')"},
 	'M': {"map('a', 1, 'b', 2)", "map('k', NULL)", "map('x', -1)"},
 	'R': {"named_struct('a', 1, 'b', 'x')", "named_struct('a', -1, 'b', '')", "named_struct('a', 7, 'b', 'abc')"},
+	'P': {"named_struct('r', named_struct('a', 1, 'b', 'x'), 'l', array(1, NULL), 'd', CAST(1.5 AS DECIMAL(10, 2)))", "named_struct('r', CAST(NULL AS STRUCT<a: INT, b: STRING>), 'l', array(3), 'd', CAST(NULL AS DECIMAL(10, 2)))"},
+	'Q': {"array(named_struct('a', 1, 'b', 'x'), named_struct('a', -2, 'b', CAST(NULL AS STRING)))", "CAST(array() AS ARRAY<STRUCT<a: INT, b: STRING>>)", "array(CAST(NULL AS STRUCT<a: INT, b: STRING>))"},
+	'W': {"map(1, array('a', NULL), 2, array('b'))", "map(7, CAST(NULL AS ARRAY<STRING>))"},
 	'p': {"0", "1", "2", "3", "-1", "-2", "5"},
 }
 
 // sparkForms are the ways in which an expression of a kind is made of others. Left out
 // are sin, cos and tan, whose last bit Java leaves open (docs/expressions.md), and >>,
-// which Spark's parser takes for the end of a type behind the word ARRAY.
+// which Spark's parser takes for the end of a type behind the word ARRAY. The number in
+// element_at is small: -2147483648 kills Spark's JVM.
 var sparkForms = map[byte][]string{
 	't': {"-$t", "$t + $t", "$t - $t", "$t * $t", "$t % $t", "abs($t)", "$t & $t", "CAST($n AS TINYINT)", "TRY_CAST($a AS TINYINT)", "~$t", "pmod($t, $t)"},
 	'h': {"-$h", "$h + $t", "$h - $h", "$h * $h", "$h % $h", "abs($h)", "$h | $t", "CAST($n AS SMALLINT)", "TRY_CAST($a AS SMALLINT)", "$h ^ $h", "greatest($h, $t)"},
@@ -61,9 +67,10 @@ var sparkForms = map[byte][]string{
 		"TRY_CAST($a AS INT)", "CAST($s AS INT)", "length($s)", "octet_length($s)", "bit_length($s)", "char_length($s)", "length($x)", "ascii($s)", "instr($s, $s)", "locate($s, $s)",
 		"locate($s, $s, $p)", "position($s IN $s)", "levenshtein($s, $s)", "find_in_set($s, $s)", "year($z)", "month($z)", "day($z)", "quarter($z)", "dayofweek($z)",
 		"weekday($z)", "dayofyear($z)", "weekofyear($z)", "hour($T)", "minute($N)", "second($T)", "datediff($z, $z)", "unix_date($D)", "size($A)", "size($M)", "cardinality($S)",
-		"array_size($A)", "array_max($A)", "array_min($A)", "element_at($A, $p)", "try_element_at($A, $p)", "get($A, $p)", "$A[$p]", "element_at($M, $s)", "$M[$s]", "$R.a",
+		"array_size($A)", "array_max($A)", "array_min($A)", "element_at($A, $p % 4)", "try_element_at($A, $p % 4)", "get($A, $p)", "$A[$p]", "element_at($M, $s)", "$M[$s]", "$R.a",
 		"hash($a, $a)", "bit_count($l)", "getbit($l, 3)", "nullifzero($i)", "zeroifnull($i)", "width_bucket($d, 0, 10, 4)", "regexp_count($s, 'a')", "regexp_instr($s, '[a-c]')",
 		"json_array_length('[1, 2]')", "EXTRACT(YEAR FROM $z)", "EXTRACT(DOY FROM $z)", "date_part('week', $z)", "round($i, #p)", "bround($i, -1)",
+		"$P.r.a", "$Q[$p].a", "size($Q)", "size($W)", "element_at($Q, $p % 4).a", "aggregate($Q, 0, (acc, v) -> acc + v.a)",
 		"CASE $1 WHEN $1 THEN $i ELSE $i END", "decode($i, 1, 5, 2, $i, $i)", "aggregate($A, 0, (acc, v) -> acc + v)",
 	},
 	'l': {
@@ -82,14 +89,15 @@ var sparkForms = map[byte][]string{
 	'c': {
 		"-$c", "$c + $c", "$c - $c", "$c * $c", "$c / $c", "$c % $c", "$c + $i", "$l * $c", "$c / $i", "abs($c)", "round($c, #p)", "bround($c, #p)", "floor($c)", "ceil($c, #p)", "floor($d, #p)", "round($c)",
 		"CAST($n AS DECIMAL(10, 2))", "CAST($n AS DECIMAL(38, 10))", "CAST($s AS DECIMAL(12, 3))", "TRY_CAST($a AS DECIMAL(5, 2))", "pmod($c, $c)", "try_add($c, $c)", "try_divide($c, $c)", "greatest($c, $i)", "least($c, $c)",
-		"CAST($T AS DECIMAL(20, 6))", "EXTRACT(SECOND FROM $T)", "try_multiply($c, $c)", "to_number($s, '999')", "try_to_number($s, '99.9')",
+		"$P.d", "CAST($T AS DECIMAL(20, 6))", "EXTRACT(SECOND FROM $T)", "try_multiply($c, $c)", "to_number($s, '999')", "try_to_number($s, '99.9')",
 	},
 	's': {
 		"$s || $s", "concat($s, $a)", "upper($s)", "lower($s)", "initcap($s)", "reverse($s)", "trim($s)", "ltrim($s)", "rtrim($s)", "btrim($s, $s)", "TRIM(LEADING $s FROM $s)", "substring($s, $p, $p)", "substr($s, $p)",
 		"left($s, $p)", "right($s, $p)", "lpad($s, #p, $s)", "rpad($s, 6, $s)", "repeat($s, #p)", "replace($s, $s, $s)", "translate($s, $s, $s)", "overlay($s PLACING $s FROM #p FOR #p)", "substring_index($s, $s, #p)",
 		"split_part($s, ',', #p)", "concat_ws(',', $s, $s)", "concat_ws('-', $S)", "CAST($a AS STRING)", "CAST($A AS STRING)", "CAST($M AS STRING)", "CAST($R AS STRING)", "hex($s)", "hex($l)", "hex($x)", "md5($s)", "sha1($x)", "sha2($s, 256)",
 		"base64($x)", "bin($l)", "conv($s, 10, 16)", "conv($s, 16, -10)", "soundex($s)", "quote($s)", "format_number($d, 2)", "format_number($c, 1)", "format_string('%d-%s', $i, $s)", "format_string('%.3f', $d)", "date_format($z, 'yyyy-MM-dd HH:mm:ss.SSS')", "date_format($z, 'EEE d MMM uuuu')",
-		"from_unixtime($l)", "dayname($D)", "monthname($D)", "array_join($S, ',')", "array_join($S, ',', $s)", "element_at($S, $p)", "$R.b", "regexp_extract($s, '([a-z]+)', 1)", "regexp_replace($s, '[0-9]', $s)", "regexp_substr($s, 'b.')",
+		"from_unixtime($l)", "dayname($D)", "monthname($D)", "array_join($S, ',')", "array_join($S, ',', $s)", "element_at($S, $p % 4)", "$R.b", "regexp_extract($s, '([a-z]+)', 1)", "regexp_replace($s, '[0-9]', $s)", "regexp_substr($s, 'b.')",
+		"to_json($P)", "to_json($Q)", "to_json($W)", "CAST($P AS STRING)", "CAST($Q AS STRING)", "CAST($W AS STRING)", "$P.r.b", "$Q[$p].b",
 		"to_json($R)", "to_json($M)", "to_json($A)", "get_json_object('{\"a\":[1,2]}', '$.a[1]')", "typeof($n)", "nvl2($a, $s, $s)", "elt($p, $s, $s)", "decode($x, 'UTF-8')", "CAST($x AS STRING)", "url_encode($s)", "try_url_decode($s)", "space(#p)",
 		"chr($i)", "to_char($c, '9,999.99')", "mask($s)", "CAST(make_interval(#p, #p) AS STRING)", "CAST($D - $D AS STRING)", "CAST($T - $T AS STRING)", "CASE WHEN $b THEN $s WHEN $b THEN $s END", "lpad($s, 5)",
 	},
@@ -97,7 +105,7 @@ var sparkForms = map[byte][]string{
 		"$1 = $1", "$1 <> $1", "$1 < $1", "$1 <= $1", "$1 > $1", "$1 >= $1", "$1 <=> $1", "$n = $n", "$n < $n", "$n >= $n", "$s = $i", "$s < $n", "$z = $z", "$z < $z", "$s = $z", "NOT $b", "$b AND $b", "$b OR $b", "$a IS NULL", "$a IS NOT NULL", "$b IS TRUE",
 		"$b IS NOT FALSE", "$b IS UNKNOWN", "$1 BETWEEN $1 AND $1", "$1 NOT BETWEEN $1 AND $1", "$n BETWEEN $n AND $n", "$1 IN ($1, $1, $1)", "$1 NOT IN ($1, $1)", "$n IN ($n, $n)", "$1 IS DISTINCT FROM $1", "$s LIKE $s", "$s LIKE 'a%'", "$s LIKE '%b%'", "$s NOT LIKE '_b_'", "$s ILIKE 'A%'",
 		"$s LIKE ANY ('a%', '%c')", "$s LIKE ALL ('%a%', '%b%')", "$s RLIKE '^[a-z]+$'", "regexp_like($s, 'a|b')", "contains($s, $s)", "startswith($s, $s)", "endswith($s, $s)", "isnan($d)", "isnull($a)", "isnotnull($a)", "equal_null($1, $1)", "array_contains($A, $i)",
-		"array_contains($S, $s)", "arrays_overlap($A, $A)", "map_contains_key($M, $s)", "exists($A, v -> v > 1)", "forall($A, v -> v > $i)", "CAST($s AS BOOLEAN)", "CAST($n AS BOOLEAN)", "TRY_CAST($s AS BOOLEAN)", "$A = $A", "$A < $A", "$R = $R", "$R < $R", "$R IN ($R, $R)", "$s = $b", "$x = $x", "luhn_check($s)",
+		"array_contains($S, $s)", "arrays_overlap($A, $A)", "map_contains_key($M, $s)", "exists($A, v -> v > 1)", "forall($A, v -> v > $i)", "CAST($s AS BOOLEAN)", "CAST($n AS BOOLEAN)", "TRY_CAST($s AS BOOLEAN)", "$A = $A", "$A < $A", "$R = $R", "$R < $R", "$R IN ($R, $R)", "$P = $P", "$P < $P", "$Q = $Q", "$Q <=> $Q", "array_contains($Q, $R)", "exists($Q, v -> v.a > $i)", "$s = $b", "$x = $x", "luhn_check($s)",
 	},
 	'D': {
 		"date_add($D, $p)", "date_sub($D, $i)", "$D + $p", "$D - $p", "add_months($D, $p)", "last_day($z)", "next_day($D, 'MON')", "trunc($z, 'MONTH')", "trunc($D, 'WEEK')", "trunc($D, $s)", "CAST($T AS DATE)", "CAST($N AS DATE)", "CAST($s AS DATE)", "TRY_CAST($s AS DATE)", "to_date($s)",
@@ -112,14 +120,18 @@ var sparkForms = map[byte][]string{
 		"CAST($T AS TIMESTAMP_NTZ)", "CAST($D AS TIMESTAMP_NTZ)", "CAST($s AS TIMESTAMP_NTZ)", "TRY_CAST($s AS TIMESTAMP_NTZ)", "$N + INTERVAL '1' DAY", "$N - INTERVAL '1' YEAR", "to_timestamp_ntz($s)", "convert_timezone('Asia/Tokyo', 'UTC', $N)", "make_timestamp_ntz(2024, $p, 29, 12, 34, 56)", "greatest($N, $N)",
 		"timestampadd(DAY, $p, $N)",
 	},
-	'x': {"CAST($s AS BINARY)", "$x || $x", "substring($x, $p, $p)", "unhex($s)", "encode($s, 'UTF-8')", "encode($s, 'UTF-16BE')", "unbase64($s)", "try_to_binary($s, 'hex')", "CAST($i AS BINARY)", "reverse($x)", "lpad($x, 4, $x)", "left($x, $p)"},
+	'x': {"CAST($s AS BINARY)", "$x || $x", "substring($x, $p, $p)", "unhex($s)", "encode($s, 'UTF-8')", "encode($s, 'UTF-16BE')", "unbase64($s)", "try_to_binary($s, 'hex')", "CAST($i AS BINARY)", "CAST(reverse($x) AS BINARY)", "lpad($x, 4, $x)", "left($x, $p)"},
 	'A': {
+		"$Q.a", "$P.l", "map_keys($W)", "transform($Q, v -> v.a)",
 		"array($i, $i)", "sort_array($A)", "sort_array($A, false)", "array_distinct($A)", "array_union($A, $A)", "array_intersect($A, $A)", "array_except($A, $A)", "array_remove($A, $i)", "array_append($A, $i)", "array_prepend($A, $i)", "array_insert($A, $p, $i)", "array_compact($A)", "slice($A, $p, $p)",
 		"array_repeat($i, #p)", "sequence(1, $p)", "sequence($p, $p)", "flatten(array($A, $A))", "transform($A, v -> v * 2)", "transform($A, (v, j) -> v + j)", "filter($A, v -> v > 0)", "zip_with($A, $A, (x, y) -> x + y)", "array_sort($A)", "reverse($A)", "map_values($M)", "concat($A, $A)", "from_json('[1, 2]', 'ARRAY<INT>')", "CAST($S AS ARRAY<INT>)", "TRY_CAST($S AS ARRAY<INT>)",
 	},
-	'S': {"array($s, $s)", "split($s, ',')", "split($s, '')", "split($s, '[ab]', $p)", "map_keys($M)", "array_sort($S)", "array_distinct($S)", "transform($S, v -> upper(v))", "filter($S, v -> v <> '')", "CAST($A AS ARRAY<STRING>)", "regexp_extract_all($s, '([a-z])', 1)", "array_append($S, $s)", "slice($S, 1, $p)", "array_union($S, $S)"},
+	'S': {"$Q.b", "$W[$i]", "element_at($W, $p)", "flatten(map_values($W))", "array($s, $s)", "split($s, ',')", "split($s, '')", "split($s, '[ab]', $p)", "map_keys($M)", "array_sort($S)", "array_distinct($S)", "transform($S, v -> upper(v))", "filter($S, v -> v <> '')", "CAST($A AS ARRAY<STRING>)", "regexp_extract_all($s, '([a-z])', 1)", "array_append($S, $s)", "slice($S, 1, $p)", "array_union($S, $S)"},
 	'M': {"map($s, $i)", "map_concat($M, $M)", "map_from_arrays(array('p', 'q'), array($i, $i))", "map_filter($M, (k, v) -> v > 0)", "transform_values($M, (k, v) -> v + 1)", "transform_keys($M, (k, v) -> upper(k))", "map_from_entries(array(struct($s, $i)))", "map_zip_with($M, $M, (k, x, y) -> x + y)"},
-	'R': {"named_struct('a', $i, 'b', $s)", "from_json('{\"a\":1}', 'a INT, b STRING')", "CAST(named_struct('a', $l, 'b', $i) AS STRUCT<a: INT, b: STRING>)", "element_at(array($R, $R), $p)"},
+	'R': {"named_struct('a', $i, 'b', $s)", "from_json('{\"a\":1}', 'a INT, b STRING')", "CAST(named_struct('a', $l, 'b', $i) AS STRUCT<a: INT, b: STRING>)", "element_at(array($R, $R), $p % 4)", "$P.r", "$Q[$p]", "array_max($Q)"},
+	'P': {"named_struct('r', $R, 'l', $A, 'd', CAST($n AS DECIMAL(10, 2)))"},
+	'Q': {"array($R, $R)", "filter($Q, v -> v.a > 0)", "array_append($Q, $R)", "reverse($Q)", "slice($Q, $p, $p)", "array_distinct($Q)", "array_union($Q, $Q)", "array_sort($Q)", "concat($Q, $Q)", "transform($A, v -> named_struct('a', v, 'b', $s))"},
+	'W': {"map($i, $S)", "map_filter($W, (k, v) -> size(v) > 1)", "map_concat($W, $W)", "transform_values($W, (k, v) -> array_append(v, $s))"},
 }
 
 // everywhere are forms of every kind k.
@@ -173,7 +185,7 @@ func (g *exprGen) expr(k byte, depth int) string {
 		return g.literal(k)
 	}
 	forms := sparkForms[k]
-	if g.r.IntN(6) == 0 && k != 'M' {
+	if g.r.IntN(6) == 0 && k != 'M' && k != 'W' { // maps do not compare
 		forms = everywhere
 	}
 	x := g.fill(pick(g.r, forms), k, depth-1)

@@ -1,4 +1,4 @@
-//go:build itestfull
+//go:build itest
 
 package itest
 
@@ -14,9 +14,11 @@ type genColumn struct {
 	name, typ string
 	kind      byte
 	pool      []string
+	def       string // its default, "" without
 }
 
-// tableGen makes a table and statements about it.
+// tableGen makes a table and statements about it. A statement may have another text for
+// Spark, whose Iceberg tables have no defaults: see either.
 type tableGen struct {
 	*exprGen
 	name    string
@@ -26,10 +28,31 @@ type tableGen struct {
 	theirs  string
 }
 
-// columnKinds are those of table columns. Iceberg makes TINYINT and SMALLINT an INT.
-const columnKinds = "iilfdccsssbDTNxASMR"
+// either is a part of a statement that has one text here and another one in Spark.
+func either(ours, theirs string) string { return "\x01" + ours + "\x02" + theirs + "\x03" }
 
-// modes are kinds of Paimon tables; Iceberg has nothing to do with them.
+// twinTexts returns the two texts of a statement.
+func twinTexts(sql string) (ours, theirs string) {
+	var a, b strings.Builder
+	for {
+		plain, rest, ok := strings.Cut(sql, "\x01")
+		a.WriteString(plain)
+		b.WriteString(plain)
+		if !ok {
+			return a.String(), b.String()
+		}
+		both, rest, _ := strings.Cut(rest, "\x03")
+		here, there, _ := strings.Cut(both, "\x02")
+		a.WriteString(here)
+		b.WriteString(there)
+		sql = rest
+	}
+}
+
+// columnKinds are those of table columns. Iceberg makes TINYINT and SMALLINT an INT.
+const columnKinds = "iilfdccsssbDTNxASMRPQW"
+
+// sparkModes are kinds of Paimon tables; Iceberg has nothing to do with them.
 var sparkModes = []string{
 	"'deletion-vectors.enabled' = 'true'", "'deletion-vectors.enabled' = 'false'",
 	"'deletion-vectors.enabled' = 'true', 'bucket' = '2', 'bucket-key' = 'id'",
@@ -37,28 +60,47 @@ var sparkModes = []string{
 	"'deletion-vectors.enabled' = 'true', 'deletion-vectors.bitmap64' = 'true'",
 }
 
+// unsorted keeps Iceberg from sorting what it writes: the order in which rows fail stays theirs.
+const unsorted = " TBLPROPERTIES ('write.distribution-mode' = 'none', 'write.merge.distribution-mode' = 'none', 'write.update.distribution-mode' = 'none', 'write.delete.distribution-mode' = 'none')"
+
 // newTable draws a table; ours and theirs are the statements that make the twins.
 func (g *exprGen) newTable(name string) *tableGen {
 	t := &tableGen{exprGen: g, name: name}
 	t.columns = []genColumn{{name: "id", typ: "INT", kind: 'i', pool: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}}}
+	defaults := t.chance(3)
 	for range 2 + g.r.IntN(5) {
-		t.columns = append(t.columns, t.newColumn())
+		c := t.newColumn()
+		if list := defaultLiterals[c.kind]; defaults && len(list) > 0 && !t.chance(3) {
+			c.def = pick(g.r, list)
+		}
+		t.columns = append(t.columns, c)
 	}
 	var parts []string
-	for _, c := range t.columns {
-		parts = append(parts, c.name+" "+c.typ)
+	for i, c := range t.columns {
+		part := c.name + " " + c.typ
+		if i == 0 && t.chance(3) {
+			part += " NOT NULL"
+		}
+		if c.def != "" {
+			part += either(" DEFAULT "+c.def, "")
+		}
+		parts = append(parts, part)
 	}
-	if g.r.IntN(3) == 0 {
-		parts[0] += " NOT NULL"
-	}
-	definition := fmt.Sprintf("CREATE TABLE %s (%s)", name, strings.Join(parts, ", "))
 	partition := ""
-	if i := slices.IndexFunc(t.columns, func(c genColumn) bool { return strings.ContainsRune("isDb", rune(c.kind)) && c.name != "id" }); i > 0 && g.r.IntN(3) == 0 {
+	if i := slices.IndexFunc(t.columns, func(c genColumn) bool { return strings.ContainsRune("isDb", rune(c.kind)) && c.name != "id" }); i > 0 && t.chance(3) {
 		partition = " PARTITIONED BY (" + t.columns[i].name + ")"
+		if t.chance(2) {
+			partition = either(partition, "")
+		}
 	}
-	t.ours = definition + " USING paimon" + partition + " TBLPROPERTIES (" + pick(g.r, sparkModes) + ")"
-	t.theirs = definition + " USING iceberg TBLPROPERTIES ('write.distribution-mode' = 'none', 'write.merge.distribution-mode' = 'none', 'write.update.distribution-mode' = 'none', 'write.delete.distribution-mode' = 'none')"
+	t.ours, t.theirs = twinTexts(fmt.Sprintf("CREATE TABLE %s (%s) USING %s%s%s", name, strings.Join(parts, ", "), either("paimon", "iceberg"), partition,
+		either(" TBLPROPERTIES ("+pick(g.r, sparkModes)+")", unsorted)))
 	return t
+}
+
+// defaultLiterals are the defaults of columns of some kinds.
+var defaultLiterals = map[byte][]string{
+	'i': {"7", "-3"}, 'l': {"5000000000"}, 'd': {"2.5D"}, 'c': {"0.50"}, 's': {"'none'", "'a b'", "''"}, 'b': {"true"}, 'D': {"DATE'2024-02-29'"},
 }
 
 func (t *tableGen) newColumn() genColumn {
@@ -74,6 +116,25 @@ func (t *tableGen) newColumn() genColumn {
 	}
 	c.pool = append(c.pool, fmt.Sprintf("CAST(NULL AS %s)", c.typ))
 	return c
+}
+
+// constant is the default as a value of the column's type.
+func (c genColumn) constant() string { return fmt.Sprintf("CAST(%s AS %s)", c.def, c.typ) }
+
+// stored is a value as it gets into a column: for NULL its default stands.
+func (c genColumn) stored(x string) string {
+	if c.def == "" {
+		return x
+	}
+	return either("", "coalesce(") + x + either("", ", "+c.constant()+")")
+}
+
+// byDefault is the keyword DEFAULT where a column has one, NULL otherwise.
+func (c genColumn) byDefault() string {
+	if c.def == "" {
+		return "DEFAULT"
+	}
+	return either("DEFAULT", c.constant())
 }
 
 // see lets expressions use the columns of the table under these names.
@@ -97,8 +158,19 @@ func (t *tableGen) names() []string {
 // chance is true once in n times.
 func (t *tableGen) chance(n int) bool { return t.r.IntN(n) == 0 }
 
-// value is something for a column: a value of its pool or an expression of its type.
+// value is something for a column: a value of its pool, an expression of its type or of one
+// that is stored as it, or a sub-query.
 func (t *tableGen) value(c genColumn) string {
+	switch t.r.IntN(16) {
+	case 0:
+		if strings.IndexByte(numberKinds, c.kind) >= 0 && c.def == "" {
+			return t.expr('n', 1)
+		}
+	case 1:
+		if c.kind == 's' && c.def == "" {
+			return t.expr('a', 1)
+		}
+	}
 	if t.chance(2) {
 		return pick(t.r, c.pool)
 	}
@@ -147,7 +219,11 @@ func (t *tableGen) condition(q string) string {
 // rowCondition is a condition of UPDATE and DELETE, which may look at other rows.
 func (t *tableGen) rowCondition() string {
 	c := t.scalar()
-	switch t.r.IntN(12) {
+	switch t.r.IntN(14) {
+	case 3:
+		return fmt.Sprintf("%s = (SELECT max(x.%s) FROM %s x WHERE x.id = %s.id)", c.name, c.name, t.name, t.name)
+	case 4:
+		return fmt.Sprintf("NOT EXISTS (SELECT 1 FROM %s x WHERE x.id = %s.id + 1) AND %s", t.name, t.name, t.condition(""))
 	case 0:
 		return fmt.Sprintf("%s %s (SELECT %s FROM %s WHERE %s)", c.name, pick(t.r, []string{"IN", "NOT IN"}), c.name, t.name, t.condition(""))
 	case 1:
@@ -158,11 +234,11 @@ func (t *tableGen) rowCondition() string {
 	return t.condition("")
 }
 
-// values are rows of literals; with distinct ids where keys says so.
-func (t *tableGen) values(columns []genColumn, rows int, keys bool) string {
+// literals are rows of literals; with distinct ids where keys says so.
+func (t *tableGen) literals(columns []genColumn, rows int, keys bool) [][]string {
 	ids := slices.Clone(t.columns[0].pool)
 	t.r.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
-	var list []string
+	var list [][]string
 	for i := range rows {
 		var row []string
 		for _, c := range columns {
@@ -177,9 +253,62 @@ func (t *tableGen) values(columns []genColumn, rows int, keys bool) string {
 				row = append(row, pick(t.r, c.pool))
 			}
 		}
+		list = append(list, row)
+	}
+	return list
+}
+
+func tuples(rows [][]string) string {
+	var list []string
+	for _, row := range rows {
 		list = append(list, "("+strings.Join(row, ", ")+")")
 	}
 	return strings.Join(list, ", ")
+}
+
+// values are rows of literals to be stored, for the columns of a list (see listed).
+func (t *tableGen) values(columns []genColumn, rows int) string {
+	list := t.literals(columns, rows, false)
+	for _, row := range list {
+		for i, c := range columns {
+			if t.chance(12) && c.name != "id" {
+				row[i] = c.byDefault()
+			} else {
+				row[i] = c.stored(row[i])
+			}
+		}
+		row[len(row)-1] += t.omitted(columns)
+	}
+	return tuples(list)
+}
+
+// listed are the columns of an INSERT by their names; Spark is given all that have a default.
+func (t *tableGen) listed(columns []genColumn) string {
+	text := namesOf(columns)
+	for _, c := range t.without(columns) {
+		text += either("", ", "+c.name)
+	}
+	return text
+}
+
+// omitted are the values of the columns that listed adds.
+func (t *tableGen) omitted(columns []genColumn) string {
+	text := ""
+	for _, c := range t.without(columns) {
+		text += either("", ", "+c.constant())
+	}
+	return text
+}
+
+// without are the columns with a default that are not among some.
+func (t *tableGen) without(some []genColumn) []genColumn {
+	var list []genColumn
+	for _, c := range t.columns {
+		if c.def != "" && !slices.ContainsFunc(some, func(o genColumn) bool { return o.name == c.name }) {
+			list = append(list, c)
+		}
+	}
+	return list
 }
 
 // some are some of the columns, in any order, id among them.
@@ -199,182 +328,4 @@ func namesOf(columns []genColumn) string {
 		out = append(out, c.name)
 	}
 	return strings.Join(out, ", ")
-}
-
-// statement draws one statement that changes the table.
-func (t *tableGen) statement() string {
-	switch n := t.r.IntN(100); {
-	case n < 20:
-		return t.insert()
-	case n < 42:
-		return t.update()
-	case n < 57:
-		return "DELETE FROM " + t.name + " WHERE " + t.rowCondition()
-	case n < 93:
-		return t.merge()
-	case n < 95:
-		return fmt.Sprintf("INSERT OVERWRITE %s VALUES %s", t.name, t.values(t.columns, 3, false))
-	case n < 96:
-		return pick(t.r, []string{"TRUNCATE TABLE ", "DELETE FROM "}) + t.name
-	}
-	return t.alter()
-}
-
-func (t *tableGen) insert() string {
-	if t.chance(3) {
-		t.see("")
-		var list []string
-		columns := t.some()
-		for _, c := range columns {
-			list = append(list, t.value(c))
-		}
-		return fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM %s WHERE %s", t.name, namesOf(columns), strings.Join(list, ", "), t.name, t.condition(""))
-	}
-	if t.chance(2) {
-		return fmt.Sprintf("INSERT INTO %s VALUES %s", t.name, t.values(t.columns, 1+t.r.IntN(5), false))
-	}
-	columns := t.some()
-	return fmt.Sprintf("INSERT INTO %s (%s) VALUES %s", t.name, namesOf(columns), t.values(columns, 1+t.r.IntN(4), false))
-}
-
-// assignments sets some columns to expressions over what see shows.
-func (t *tableGen) assignments() string {
-	var list []string
-	for _, c := range t.some() {
-		if c.name == "id" && !t.chance(4) && len(list) > 0 {
-			continue
-		}
-		list = append(list, c.name+" = "+t.value(c))
-	}
-	return strings.Join(list, ", ")
-}
-
-func (t *tableGen) update() string {
-	t.see("")
-	set := t.assignments()
-	if t.chance(8) {
-		return "UPDATE " + t.name + " SET " + set
-	}
-	return "UPDATE " + t.name + " SET " + set + " WHERE " + t.rowCondition()
-}
-
-// merge draws a MERGE with clauses of all kinds; most of its sources match a row of
-// the table at most once.
-func (t *tableGen) merge() string {
-	var b strings.Builder
-	source := fmt.Sprintf("(SELECT * FROM VALUES %s AS v(%s))", t.values(t.columns, 1+t.r.IntN(6), !t.chance(6)), strings.Join(t.names(), ", "))
-	if t.chance(4) {
-		source = fmt.Sprintf("(SELECT * FROM %s WHERE %s)", t.name, t.condition(""))
-	}
-	on := "t.id = s.id"
-	switch t.r.IntN(8) {
-	case 0:
-		on += " AND " + t.condition("t.")
-	case 1:
-		on += " AND " + t.condition("s.")
-	case 2:
-		c := t.scalar()
-		on += fmt.Sprintf(" AND t.%s %s s.%s", c.name, pick(t.r, []string{"=", "<=>", "<>", "<="}), c.name)
-	case 3:
-		on = "t.id <=> s.id"
-	}
-	fmt.Fprintf(&b, "MERGE INTO %s AS t USING %s AS s ON %s", t.name, source, on)
-	with := func(clause, q string) {
-		b.WriteString(" WHEN " + clause)
-		if t.chance(3) {
-			b.WriteString(" AND " + t.condition(q))
-		}
-		b.WriteString(" THEN ")
-	}
-	clauses := 0
-	for range t.r.IntN(3) {
-		with("MATCHED", pick(t.r, []string{"t.", "s."}))
-		b.WriteString(t.matched())
-		clauses++
-	}
-	if clauses == 0 || t.chance(2) {
-		with("NOT MATCHED", "s.")
-		b.WriteString(t.notMatched())
-	}
-	if t.chance(3) {
-		with("NOT MATCHED BY SOURCE", "t.")
-		t.see("t.")
-		b.WriteString(pick(t.r, []string{"DELETE", "UPDATE SET " + t.assignments()}))
-	}
-	return b.String()
-}
-
-func (t *tableGen) matched() string {
-	t.see("t.", "s.")
-	switch t.r.IntN(4) {
-	case 0:
-		return "DELETE"
-	case 1:
-		return "UPDATE SET *"
-	}
-	return "UPDATE SET " + t.assignments()
-}
-
-func (t *tableGen) notMatched() string {
-	if t.chance(2) {
-		return "INSERT *"
-	}
-	t.see("s.")
-	columns := t.some()
-	var list []string
-	for _, c := range columns {
-		if c.name == "id" && t.chance(2) {
-			list = append(list, "s.id")
-			continue
-		}
-		list = append(list, t.value(c))
-	}
-	return fmt.Sprintf("INSERT (%s) VALUES (%s)", namesOf(columns), strings.Join(list, ", "))
-}
-
-// alter changes the columns, and what is known of them.
-func (t *tableGen) alter() string {
-	i := 1 + t.r.IntN(len(t.columns)-1)
-	c := &t.columns[i]
-	switch t.r.IntN(3) {
-	case 0:
-		old := c.name
-		c.name = fmt.Sprintf("c%d", t.added)
-		t.added++
-		return fmt.Sprintf("ALTER TABLE %s RENAME COLUMN %s TO %s", t.name, old, c.name)
-	case 1:
-		if c.kind == 'i' {
-			c.typ, c.kind = "BIGINT", 'l'
-			return fmt.Sprintf("ALTER TABLE %s ALTER COLUMN %s TYPE BIGINT", t.name, c.name)
-		}
-	}
-	added := t.newColumn()
-	t.columns = append(t.columns, added)
-	return fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s %s", t.name, added.name, added.typ)
-}
-
-// query draws a query whose rows have no order, or a total one.
-func (t *tableGen) query() (sql string, ordered bool) {
-	a, b := t.scalar(), t.scalar()
-	t.see("")
-	switch t.r.IntN(8) {
-	case 0:
-		return fmt.Sprintf("SELECT %s AS k, count(*) AS n, count(%s) AS m, min(%s) AS lo, max(%s) AS hi FROM %s GROUP BY %s", a.name, b.name, b.name, b.name, t.name, a.name), false
-	case 1:
-		return fmt.Sprintf("SELECT DISTINCT %s AS a, %s AS b FROM %s WHERE %s", a.name, b.name, t.name, t.condition("")), false
-	case 2:
-		return fmt.Sprintf("SELECT %s AS a, %s AS b FROM %s ORDER BY %s %s, %s LIMIT %d", a.name, b.name, t.name, a.name, pick(t.r, []string{"", "DESC", "NULLS LAST", "DESC NULLS FIRST"}), b.name, 1+t.r.IntN(6)), true
-	case 3:
-		join := pick(t.r, []string{"JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"})
-		return fmt.Sprintf("SELECT l.id AS i, r.id AS j, r.%s AS a FROM %s l %s (SELECT * FROM %s WHERE %s) r ON l.%s = r.%s", a.name, t.name, join, t.name, t.condition(""), b.name, b.name), false
-	case 4:
-		join := pick(t.r, []string{"LEFT SEMI JOIN", "LEFT ANTI JOIN"})
-		return fmt.Sprintf("SELECT l.id AS i FROM %s l %s %s r ON l.%s = r.%s AND %s", t.name, join, t.name, a.name, a.name, t.condition("r.")), false
-	case 5:
-		set := pick(t.r, []string{"UNION", "UNION ALL", "INTERSECT", "EXCEPT", "INTERSECT ALL", "EXCEPT ALL"})
-		return fmt.Sprintf("SELECT %s AS a FROM %s WHERE %s %s SELECT %s FROM %s WHERE %s", a.name, t.name, t.condition(""), set, a.name, t.name, t.condition("")), false
-	case 6:
-		return fmt.Sprintf("SELECT sum(id) AS s, avg(id) AS a, count(DISTINCT %s) AS d, sum(%s) AS x FROM %s WHERE %s", a.name, t.expr(pick(t.r, []byte("ilc")), 1), t.name, t.condition("")), false
-	}
-	return fmt.Sprintf("SELECT id, %s AS v FROM %s WHERE %s", t.expr(a.kind, 2), t.name, t.rowCondition()), false
 }

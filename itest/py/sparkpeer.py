@@ -27,7 +27,7 @@ def spark():
         home, jars = tempfile.mkdtemp(prefix="spark-"), os.environ["SPARK_ICEBERG"]
         settings = {
             "spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
-            "spark.driver.memory": "2g", "spark.driver.extraJavaOptions": JVM + " -Dderby.system.home=" + home,
+            "spark.driver.memory": "2g", "spark.driver.extraJavaOptions": JVM + " -Dderby.system.home=" + home + " -XX:ErrorFile=" + home + "/crash.log",
             "spark.jars": ",".join(os.path.join(jars, j) for j in sorted(os.listdir(jars)) if j.endswith(".jar")),
             "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
             "spark.sql.catalog.i": "org.apache.iceberg.spark.SparkCatalog", "spark.sql.catalog.i.type": "hadoop",
@@ -81,6 +81,8 @@ def answer(statement):
         types = [[f.name, f.dataType.simpleString()] for f in frame.schema.fields]
         table = frame.toArrow().combine_chunks()
         cells = [rowtext.texts(c.chunk(0)).to_pylist() if c.num_chunks else [] for c in table.columns]
+    except OSError:  # the JVM is gone
+        raise
     except Exception as e:
         name, fragment = condition(e)
         return {"error": {"class": name, "message": str(e)[:600], "fragment": fragment}}

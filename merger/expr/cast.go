@@ -60,7 +60,11 @@ func (c *compiler) convert(x *node, t Type, try bool) *node {
 		return n
 	}
 	if x.typ.Kind == Void {
-		return newConst(x.pos, t, types.Null)
+		if x.constant {
+			return newConst(x.pos, t, types.Null)
+		}
+		n.eval = x.eval // it may fail
+		return n
 	}
 	fn := caster(x.typ, t, try, c.env)
 	eval, pos := x.eval, x.pos

@@ -59,12 +59,16 @@ func dateFunctions() []function {
 		}),
 		scalar("last_day", 1, tDate, []Type{tDate}, func(_ *Env, a []types.Datum) (types.Datum, error) {
 			y, m, _ := types.CivilFromDays(a[0].I)
-			return types.IntDatum(types.DaysFromCivil(y, m, daysIn(y, m))), nil
+			return dateOf(types.DaysFromCivil(y, m, daysIn(y, m)))
 		}),
 		{"date_add dateadd", 2, 2, func(c *compiler, k *call) *node { return c.dateAdd(k, 1) }},
 		{"date_sub", 2, 2, func(c *compiler, k *call) *node { return c.dateAdd(k, -1) }},
 		scalar("datediff date_diff", 2, tInt, []Type{tDate, tDate}, func(_ *Env, a []types.Datum) (types.Datum, error) {
-			return types.IntDatum(a[0].I - a[1].I), nil
+			days := a[0].I - a[1].I
+			if int64(int32(days)) != days {
+				return types.Null, fault(classOverflow, "the number of days is out of range")
+			}
+			return types.IntDatum(days), nil
 		}),
 		scalar("add_months", 2, tDate, []Type{tDate, tInt}, func(_ *Env, a []types.Datum) (types.Datum, error) {
 			return addMonthsChecked(a[0].I, a[1].I)
@@ -93,7 +97,7 @@ func (c *compiler) dateAdd(k *call, sign int64) *node {
 	case !n.typ.integral() || n.typ.Kind == BigInt:
 		return c.mismatch(n.pos, k.name, 1, "INT, SMALLINT or TINYINT", n.typ)
 	}
-	return strict(tDate, k.pos, []*node{x, n}, func(_ *Env, a []types.Datum) (types.Datum, error) { return addDays(a[0].I, sign*a[1].I) })
+	return strict(tDate, k.pos, []*node{x, n}, func(_ *Env, a []types.Datum) (types.Datum, error) { return dateOf(a[0].I + sign*a[1].I) })
 }
 
 // monthsBetween counts months of 31 days; the same day, or the last day in both,
@@ -123,7 +127,7 @@ func nextDay(_ *Env, a []types.Datum) (types.Datum, error) {
 			continue
 		}
 		ahead := (int64(d) - int64(weekdayOf(a[0].I)) + 6) % 7
-		return types.IntDatum(a[0].I + ahead + 1), nil
+		return dateOf(a[0].I + ahead + 1)
 	}
 	return types.Null, fault("ILLEGAL_DAY_OF_WEEK", "%q is no day of the week", a[1].B)
 }
@@ -135,15 +139,15 @@ func (c *compiler) dateTruncDay(k *call) *node {
 	return strictUnit(tDate, k.pos, a[1], a[0], func(unit string) bool {
 		_, ok := truncDate(0, unit)
 		return ok
-	}, func(_ *Env, unit string, d types.Datum) types.Datum {
+	}, func(_ *Env, unit string, d types.Datum) (types.Datum, error) {
 		days, _ := truncDate(d.I, unit)
-		return types.IntDatum(days)
+		return dateOf(days)
 	})
 }
 
 // strictUnit computes something of a unit and a value; an unknown unit gives NULL
 // without looking at the value.
-func strictUnit(t Type, pos sqlparse.Pos, unit, x *node, known func(string) bool, f func(*Env, string, types.Datum) types.Datum) *node {
+func strictUnit(t Type, pos sqlparse.Pos, unit, x *node, known func(string) bool, f func(*Env, string, types.Datum) (types.Datum, error)) *node {
 	n := &node{typ: t, pos: pos, foldable: unit.foldable && x.foldable}
 	n.eval = func(fr *frame) (types.Datum, error) {
 		u, err := unit.eval(fr)
@@ -155,7 +159,8 @@ func strictUnit(t Type, pos sqlparse.Pos, unit, x *node, known func(string) bool
 		if err != nil || d.Null {
 			return types.Null, err
 		}
-		return f(fr.env, name, d), nil
+		d, err = f(fr.env, name, d)
+		return d, at(pos, err)
 	}
 	return n
 }

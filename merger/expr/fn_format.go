@@ -227,8 +227,10 @@ func (d directive) formatFloat(t Type, v types.Datum, bad error) (string, error)
 		prec = 6
 	}
 	var s string
+	var neg bool // of the value: what is rounded to zero keeps its sign
 	switch {
 	case t.Kind == Decimal && d.conv == 'f':
+		neg = unscaled(t, v).Sign() < 0
 		s = decimalText(rescale(unscaled(t, v), t.Scale, prec), prec)
 	case t.floating() || t.Kind == Decimal:
 		f := v.F
@@ -238,6 +240,7 @@ func (d directive) formatFloat(t Type, v types.Datum, bad error) (string, error)
 		if math.IsNaN(f) || math.IsInf(f, 0) {
 			return d.pad(javaFloat(f, 64)), nil
 		}
+		neg = math.Signbit(f)
 		if d.conv == 'f' { // Java rounds the printed digits half up
 			b, scale, _ := parseBig(strconv.FormatFloat(f, 'e', -1, 64))
 			s = decimalText(rescale(b, scale, prec), prec)
@@ -247,7 +250,6 @@ func (d directive) formatFloat(t Type, v types.Datum, bad error) (string, error)
 	default:
 		return "", bad
 	}
-	neg := strings.HasPrefix(s, "-")
 	return d.sign(neg, d.caps(d.group(strings.TrimPrefix(s, "-")))), nil
 }
 

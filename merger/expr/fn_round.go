@@ -23,7 +23,8 @@ func roundFunctions() []function {
 func roundedDecimal(t Type, n int) Type {
 	whole := t.Precision - t.Scale + 1
 	if n < 0 {
-		return decimalOf(min(max(whole, -n+1), types.MaxPrecision), 0)
+		zeros := int(int32(-n + 1)) // Java's INT: the least ones wrap around
+		return decimalOf(min(max(whole, zeros), types.MaxPrecision), 0)
 	}
 	scale := min(t.Scale, n)
 	return decimalOf(min(whole+scale, types.MaxPrecision), scale)
@@ -56,6 +57,18 @@ func (c *compiler) failDigits(k *call, a *node) {
 	c.fail(a.pos, classNonFoldable, "the number of digits of %s must be a constant", k.name)
 }
 
+// maxShift is the greatest power of ten that Java's BigInteger holds.
+const maxShift = 646_456_992
+
+// shiftable refuses to round a number other than zero to digits that Java, and so Spark,
+// cannot shift it to.
+func shiftable(n int, zero bool, class string) error {
+	if zero || n <= maxShift && n >= -maxShift {
+		return nil
+	}
+	return fault(class, "no number is rounded to %d digits", n)
+}
+
 // round is round (half up, away from zero) and bround (half to even).
 func (c *compiler) round(k *call, mode rounding) *node {
 	x := c.numberOperand(k.args[0])
@@ -74,12 +87,17 @@ func (c *compiler) round(k *call, mode rounding) *node {
 	return strict(t, k.pos, []*node{x}, func(_ *Env, a []types.Datum) (types.Datum, error) {
 		switch {
 		case from.floating():
-			return roundFloat(a[0].F, n, mode, from.Kind == Float), nil
+			v := a[0].F
+			return roundFloat(v, n, mode, from.Kind == Float), shiftable(n, v == 0 || math.IsNaN(v) || math.IsInf(v, 0), classJavaMath)
 		case from.Kind == Decimal:
-			v := roundAt(unscaled(from, a[0]), from.Scale, n, mode)
-			return fit(v, from.Scale, t)
-		case n >= 0:
-			return a[0], nil
+			v := unscaled(from, a[0])
+			if err := shiftable(min(n, 0), v.Sign() == 0, classJavaMath); err != nil {
+				return types.Null, err
+			}
+			return fit(roundAt(v, from.Scale, n, mode), from.Scale, t)
+		}
+		if err := shiftable(n, a[0].I == 0, classOverflow); err != nil || n >= 0 {
+			return a[0], err
 		}
 		v := roundAt(big.NewInt(a[0].I), 0, n, mode)
 		if !v.IsInt64() || v.Int64() < minOf(t) || v.Int64() > maxOf(t) {
@@ -189,6 +207,10 @@ func (c *compiler) floorDigits(k *call, x *node, mode rounding) *node {
 		return newConst(k.pos, t, types.Null)
 	}
 	return strict(t, k.pos, []*node{x}, func(_ *Env, a []types.Datum) (types.Datum, error) {
-		return fit(roundAt(unscaled(from, a[0]), from.Scale, n, mode), from.Scale, t)
+		v := unscaled(from, a[0])
+		if err := shiftable(min(n, 0), v.Sign() == 0, classJavaMath); err != nil {
+			return types.Null, err
+		}
+		return fit(roundAt(v, from.Scale, n, mode), from.Scale, t)
 	})
 }

@@ -89,9 +89,12 @@ func (c *compiler) dateTrunc(k *call) *node {
 	return strictUnit(tStamp, k.pos, a[0], a[1], func(unit string) bool {
 		_, ok := truncStamp(0, unit)
 		return ok
-	}, func(env *Env, unit string, d types.Datum) types.Datum {
+	}, func(env *Env, unit string, d types.Datum) (types.Datum, error) {
 		local, _ := truncStamp(toLocal(d.I, env.zone()), unit)
-		return types.IntDatum(fromLocal(local, env.zone()))
+		if local > d.I && d.I < 0 && local > 0 { // it came in again at the other end
+			return types.Null, fault(classJavaMath, "the timestamp is out of range")
+		}
+		return types.IntDatum(fromLocal(local, env.zone())), nil
 	})
 }
 

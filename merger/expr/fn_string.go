@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"golang.org/x/text/cases"
@@ -436,14 +437,28 @@ func (c *compiler) validUTF8(k *call, try bool) *node {
 	})
 }
 
+// oneCharacter refuses what mask cannot put in the place of characters.
+func (c *compiler) oneCharacter(k *call, i int) {
+	text, ok := c.constText(k, i)
+	if c.err == nil && ok && len(utf16.Encode([]rune(text))) != 1 {
+		c.fail(k.args[i].pos, "DATATYPE_MISMATCH.INPUT_SIZE_NOT_ONE", "argument %d of mask must be one character, not %q", i+1, text)
+	}
+}
+
 // mask replaces letters and digits by their kind; NULL for a kind keeps it.
 func (c *compiler) mask(k *call) *node {
 	signs := []string{"", "X", "x", "n", ""}
-	args := []*node{c.want(k.args[0], tString, k.name, 0)}
-	for i := 1; i < 5; i++ {
+	var args []*node
+	for i := range 5 {
 		n := newConst(k.pos, tString, types.Datum{B: []byte(signs[i]), Null: signs[i] == ""})
 		if i < len(k.args) {
 			n = c.want(k.args[i], tString, k.name, i)
+			if t := k.args[i].typ; t.Kind != String && t.Kind != Void { // Spark's mask casts nothing
+				c.mismatch(k.pos, k.name, i, tString.sql(), t)
+			}
+			if i > 0 {
+				c.oneCharacter(k, i)
+			}
 		}
 		args = append(args, n)
 	}

@@ -66,46 +66,51 @@ func (f numberFormat) write(v *big.Int, scale int) string {
 		v = rescale(v, scale, len(f.frac))
 	}
 	whole, frac, _ := strings.Cut(strings.TrimPrefix(decimalText(v, len(f.frac)), "-"), ".")
-	if whole == "0" && !strings.HasSuffix(f.whole, "0") && (f.frac == "" || f.digits() == 0) {
+	if whole == "0" {
 		whole = ""
 	}
 	overflow = overflow || len(whole) > f.digits()
-	var b strings.Builder
-	at := len(whole) - f.digits()
-	zeros := false
-	for _, ch := range f.whole {
-		if ch == ',' {
-			switch {
-			case overflow:
-				b.WriteByte(' ')
-			case at > 0 || zeros:
-				b.WriteByte(',')
-			default:
-				b.WriteByte(' ')
-			}
-			continue
-		}
-		switch {
-		case overflow:
-			b.WriteByte('#')
-		case at >= 0:
-			b.WriteByte(whole[at])
-		case ch == '0' || zeros:
-			zeros = true
-			b.WriteByte('0')
-		default:
-			b.WriteByte(' ')
-		}
-		at++
-	}
-	out := b.String()
+	out := f.integral(whole, overflow)
 	if f.point {
+		if n := len(out) - 1; n >= 0 && out[n] == ' ' {
+			out[n] = '0'
+		}
 		if overflow {
 			frac = strings.Repeat("#", len(f.frac))
 		}
-		out += "." + frac
+		out = append(append(out, '.'), frac...)
 	}
-	return f.decorate(out, neg)
+	return f.decorate(string(out), neg)
+}
+
+// integral writes the digits before the point. Between commas, a group that begins with
+// 0 has all its digits; in others blanks stand for digits that the number does not have.
+func (f numberFormat) integral(whole string, overflow bool) []byte {
+	var out []byte
+	at := len(whole) - f.digits()
+	for i, group := range strings.Split(f.whole, ",") {
+		switch n := len(out); {
+		case i == 0:
+		case n > 0 && out[n-1] >= '0' && out[n-1] <= '9':
+			out = append(out, ',')
+		default:
+			out = append(out, ' ')
+		}
+		for range len(group) {
+			switch {
+			case overflow:
+				out = append(out, '#')
+			case at >= 0:
+				out = append(out, whole[at])
+			case group[0] == '0':
+				out = append(out, '0')
+			default:
+				out = append(out, ' ')
+			}
+			at++
+		}
+	}
+	return out
 }
 
 // decorate adds the currency sign and the sign, next to the first digit.

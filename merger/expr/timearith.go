@@ -76,7 +76,7 @@ func (c *compiler) addTime(pos sqlparse.Pos, l, r *node, sign int64) *node {
 		return nil
 	case lt.Kind == Date && rt.Kind == DayTime && rt.From == UnitDay && rt.To == UnitDay:
 		return strict(tDate, pos, []*node{l, r}, func(_ *Env, a []types.Datum) (types.Datum, error) {
-			return addDays(a[0].I, sign*(a[1].I/microDay))
+			return dateOf(a[0].I + sign*(a[1].I/microDay))
 		})
 	case lt.Kind == Date && rt.Kind == YearMonth:
 		return strict(tDate, pos, []*node{l, r}, func(_ *Env, a []types.Datum) (types.Datum, error) {
@@ -90,7 +90,7 @@ func (c *compiler) addTime(pos sqlparse.Pos, l, r *node, sign int64) *node {
 		}
 		return newConst(pos, tStamp, types.Null)
 	case lt.Kind == Date && rt.integral() && rt.Kind != BigInt:
-		return strict(tDate, pos, []*node{l, r}, func(_ *Env, a []types.Datum) (types.Datum, error) { return addDays(a[0].I, sign*a[1].I) })
+		return strict(tDate, pos, []*node{l, r}, func(_ *Env, a []types.Datum) (types.Datum, error) { return dateOf(a[0].I + sign*a[1].I) })
 	case lt.Kind == Date && rt.Kind != Calendar && !rt.isStamp():
 		return c.mismatch(r.pos, "+", 1, "INT, SMALLINT or TINYINT", rt)
 	case lt.isStamp() && (rt.interval() || rt.Kind == Calendar), lt.Kind == Date && rt.Kind == Calendar:
@@ -147,13 +147,12 @@ func addIntervals(t Type, a, sign, b int64) (types.Datum, error) {
 	return types.IntDatum(v), nil
 }
 
-// addDays moves a date; days are 32 bits wide.
-func addDays(date, days int64) (types.Datum, error) {
-	v := date + days
-	if int64(int32(v)) != v {
+// dateOf is the date of a number of days, which has 32 bits.
+func dateOf(days int64) (types.Datum, error) {
+	if int64(int32(days)) != days {
 		return types.Null, fault(classOverflow, "the date is out of range")
 	}
-	return types.IntDatum(v), nil
+	return types.IntDatum(days), nil
 }
 
 // addMonths moves a date by months; the day is cut to the month's last.
@@ -166,11 +165,7 @@ func addMonths(date, months int64) int64 {
 
 // addMonthsChecked is addMonths within the range of dates.
 func addMonthsChecked(date, months int64) (types.Datum, error) {
-	d := addMonths(date, months)
-	if int64(int32(d)) != d {
-		return types.Null, fault(classOverflow, "the date is out of range")
-	}
-	return types.IntDatum(d), nil
+	return dateOf(addMonths(date, months))
 }
 
 // daysIn returns the number of days of a month.
