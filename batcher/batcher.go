@@ -54,6 +54,7 @@ type Batcher struct {
 	last       time.Time // of the newest record
 	moved      bool      // positions advanced since the last batch
 	generation uint64
+	marked     mark
 }
 
 // New returns a Batcher without positions: Reset comes first.

@@ -38,6 +38,11 @@ type Collector interface {
 	// Truncate lets the open batch begin with a truncation; false if something is in
 	// it already, which is to be flushed first.
 	Truncate(t *change.Truncation) bool
+	// Mark remembers the end of the open batch, where one partition is read; Before
+	// says whether anything was in it; Rewind takes back what came behind it.
+	Mark()
+	Before() bool
+	Rewind()
 	// Advance passes a position that carries no record.
 	Advance(part int32, next int64, epoch int32, now time.Time)
 	// Position returns where a partition stands.
@@ -154,6 +159,8 @@ type Consumer struct {
 
 	generation atomic.Uint64
 	refused    map[change.Partition]refusal // guarded by mu; records that the table refused
+	repeating  bool                         // of Run's goroutine; what is taken was taken before
+	half       []*kgo.Record                // of Run's goroutine; the first half of a key change and its tombstone, at the end of the open batch
 	truncated  *place                       // guarded by mu; the truncation that reading stopped at
 	stepOver   *place                       // guarded by mu; the one that an operator lets pass
 
@@ -452,6 +459,7 @@ func (c *Consumer) seek(pos change.Positions, added []change.Partition, starts, 
 	c.compare(pos)
 	c.hold(pos, added, starts, ends)
 	c.col.Reset(pos, c.partitions, generation)
+	c.half = nil
 	c.mu.Lock()
 	c.diverted, c.truncated = false, nil
 	c.mu.Unlock()
@@ -550,7 +558,7 @@ func (c *Consumer) FlushNow(ctx context.Context, reason string) (open bool, err 
 	}
 	done := make(chan result, 1)
 	c.call(func() {
-		open := c.active && !c.col.Empty()
+		open := c.active && !c.col.Empty() && !c.onlyHalf()
 		done <- result{open, c.flush(context.Background(), reason)}
 	})
 	select {
@@ -644,7 +652,7 @@ func (c *Consumer) poll(ctx context.Context) kgo.Fetches {
 // untilCalled returns a context that ends with a call or at the batch's deadline.
 func (c *Consumer) untilCalled(ctx context.Context) (context.Context, context.CancelFunc) {
 	var cancel context.CancelFunc
-	if at := c.col.Deadline(); c.active && !at.IsZero() {
+	if at := c.col.Deadline(); c.active && !at.IsZero() && !c.onlyHalf() {
 		ctx, cancel = context.WithDeadline(ctx, at)
 	} else {
 		ctx, cancel = context.WithCancel(ctx)
@@ -662,7 +670,7 @@ func (c *Consumer) untilCalled(ctx context.Context) (context.Context, context.Ca
 const maxPollRecords = 10_000
 
 func (c *Consumer) flushDue(ctx context.Context) error {
-	if !c.active {
+	if !c.active || c.onlyHalf() {
 		return nil
 	}
 	if reason, due := c.col.Due(time.Now()); due {
@@ -674,8 +682,11 @@ func (c *Consumer) flushDue(ctx context.Context) error {
 // flush hands the open batch over. Rebalances may go on meanwhile: a batch that
 // is not ours any more is fenced by the table.
 func (c *Consumer) flush(ctx context.Context, reason string) error {
-	if !c.active || c.col.Empty() {
+	if !c.active || c.col.Empty() || c.onlyHalf() {
 		return nil
+	}
+	if c.half != nil {
+		defer c.again(ctx, c.rewind())
 	}
 	if !c.flushLetters(ctx) {
 		return nil

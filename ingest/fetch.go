@@ -102,6 +102,7 @@ func (c *Consumer) record(ctx context.Context, part int32, r *kgo.Record) bool {
 		return true
 	}
 	c.fill(part, r)
+	c.keepHalf(r)
 	if row := c.refusedAt(change.Partition{Topic: r.Topic, Partition: r.Partition}, r.Offset); row != nil {
 		return c.refuse(ctx, row)
 	}
@@ -165,7 +166,7 @@ func (c *Consumer) count(res decode.Result) {
 	} else {
 		c.col.Count(CountSkipped)
 	}
-	if m := c.o.Metrics.Record; m != nil {
+	if m := c.o.Metrics.Record; m != nil && !c.repeating {
 		m(kind, len(c.rec.Key)+len(c.rec.Value))
 	}
 	if res.Note != "" && !c.notes[res.Note] && len(c.notes) < 100 {
@@ -204,6 +205,7 @@ func (c *Consumer) evolve(ctx context.Context, asked *decode.SchemaChange) {
 
 // refuse decides about a record that cannot be applied; false stops reading.
 func (c *Consumer) refuse(ctx context.Context, err error) bool {
+	c.half = nil // nothing of it, or all that there will be, is in the batch
 	var asked *decode.SchemaChange
 	if errors.As(err, &asked) {
 		c.evolve(ctx, asked)

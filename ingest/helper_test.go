@@ -98,6 +98,8 @@ func (wordDecoder) Decode(r *decode.Record, out *change.Batch) (decode.Result, e
 		return decode.Result{Skip: decode.SkipHeartbeat, Note: "a heartbeat"}, nil
 	case v == "truncate":
 		return decode.Result{Skip: decode.SkipTruncate, Truncation: &change.Truncation{Part: r.Part, Offset: r.Offset}}, nil
+	case r.Value == nil:
+		return decode.Result{Skip: decode.SkipTombstone}, nil
 	case v == "nothing":
 		return decode.Result{}, nil
 	}
@@ -131,6 +133,7 @@ type sink struct {
 	records    []string
 	counts     map[Uncounted]int
 	truncation *change.Truncation
+	mark       int // records
 
 	mu   sync.Mutex
 	full chan struct{} // not nil: the budget is exceeded until it is closed
@@ -151,6 +154,15 @@ func (s *sink) Reset(start change.Positions, partitions []change.Partition, gene
 func (s *sink) clear() {
 	s.changes.Reset()
 	s.records, s.moved, s.counts, s.truncation = nil, false, map[Uncounted]int{}, nil
+}
+
+func (s *sink) Mark() { s.mark = len(s.records) }
+
+func (s *sink) Before() bool { return s.mark > 0 }
+
+func (s *sink) Rewind() {
+	s.records, s.moved = s.records[:s.mark], s.mark > 0
+	s.pos[s.partitions[0]] = change.Position{Next: s.start[s.partitions[0]].Next + int64(s.mark)}
 }
 
 func (s *sink) Truncate(t *change.Truncation) bool {

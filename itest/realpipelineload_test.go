@@ -20,8 +20,8 @@ import (
 
 // The tables of the source. docs has values out of line and the default replica
 // identity, so that Debezium sends its placeholder; lines has both and tells the
-// whole row before; accounts is pgbench's, with the common types. Row 0 of each is
-// nobody's but the test's.
+// whole row before; accounts is pgbench's, with the common types; events is emptied
+// now and then. Row 0 of each is nobody's but the test's.
 const pgTables = `
 CREATE TABLE accounts (id bigint PRIMARY KEY, branch int, flags smallint, balance numeric(12,2), rate real, owner varchar(60), active boolean,
   since date, changed timestamptz, seen timestamp(3));
@@ -30,7 +30,10 @@ ALTER TABLE docs ALTER body SET STORAGE EXTERNAL, ALTER data SET STORAGE EXTERNA
 CREATE TABLE lines (ord bigint, line int, qty numeric(10,3), item char(8), note text, PRIMARY KEY (ord, line));
 ALTER TABLE lines ALTER note SET STORAGE EXTERNAL;
 ALTER TABLE lines REPLICA IDENTITY FULL;
+CREATE TABLE events (id bigint PRIMARY KEY, kind int, body text);
+ALTER TABLE events ALTER body SET STORAGE EXTERNAL;
 INSERT INTO accounts (id) VALUES (0);
+INSERT INTO events (id) VALUES (0);
 INSERT INTO docs (id) VALUES (0);
 INSERT INTO lines (ord, line) VALUES (0, 0);
 -- Waits until the connector has told that it is done with most, or for a second: what
@@ -43,7 +46,7 @@ CREATE FUNCTION room() RETURNS void LANGUAGE plpgsql AS $$ BEGIN
 END $$;
 `
 
-// pgRows fills the tables: so many accounts, a tenth of that docs, a fifth lines.
+// pgRows fills the tables: so many accounts, a tenth of that docs and events, a fifth lines.
 const pgRows = `
 INSERT INTO accounts SELECT i, i %% 100, (i %% 65536 - 32768)::smallint, i * 37 %% 1000000000 / 100.0 - 1000000, ((i %% 1000) / 7.0)::real,
   CASE WHEN i %% 17 > 0 THEN E'o''wner "\\ \t\r\n é 漢 😀 ' || md5(i::text) END, i %% 3 = 0, date '1950-01-01' + (i %% 30000)::int,
@@ -53,6 +56,7 @@ INSERT INTO docs SELECT i, 'title ' || i, CASE i %% 4 WHEN 0 THEN repeat(md5(i::
   jsonb_build_object('i', i, 'x', repeat('y', (i %% 50)::int)), CASE WHEN i %% 5 > 0 THEN ARRAY['a', i::text, NULL, 'b "c"'] END, md5(i::text)::uuid,
   sqrt(i), i / 8.0, 0 FROM generate_series(1, %[1]d / 10) i;
 INSERT INTO lines SELECT i / 5, i %% 5, i * 1.125, 'i' || i %% 1000, CASE i %% 10 WHEN 0 THEN repeat(md5(i::text), 80) ELSE 'note' END FROM generate_series(5, %[1]d / 5) i;
+INSERT INTO events SELECT i, i %% 7, CASE i %% 9 WHEN 0 THEN repeat(md5(i::text), 70) END FROM generate_series(1, %[1]d / 10) i;
 `
 
 // pgColumn is a column of a table and how the judges' text of a value is made of
@@ -95,6 +99,7 @@ var pgSchema = map[string][]pgColumn{
 	"lines": {
 		{"ord", "ord", "raw"}, {"line", "line", "raw"}, {"qty", "qty", "quoted"}, {"item", "rpad(item::text, 8)", "text"}, {"note", "note", "text"}, {"price", "price", "float"},
 	},
+	"events": {{"id", "id", "raw"}, {"kind", "kind", "raw"}, {"body", "body", "text"}},
 }
 
 // pgTexts are the rows of a table of PostgreSQL as judges print rows.
@@ -143,6 +148,9 @@ type pgLoad struct {
 	rows int
 	done atomic.Int64 // transactions that went through
 	next atomic.Int64 // ids for new rows
+	// truncates lets tables be emptied. While a snapshot is taken that would wait for
+	// it, and everybody for that.
+	truncates atomic.Bool
 }
 
 const pgSessions = 3
@@ -189,6 +197,10 @@ func (l *pgLoad) transaction(b *strings.Builder, rnd *rand.Rand, session int) {
 		fmt.Fprintf(b, "UPDATE accounts SET balance = balance + 1.01, changed = clock_timestamp() WHERE id = %d;\n", 1+rnd.IntN(3))
 		return
 	}
+	if l.truncates.Load() && rnd.IntN(60) == 0 { // at first, before it has what others wait for
+		fmt.Fprintf(b, "BEGIN; TRUNCATE events; INSERT INTO events VALUES (0), (%d, 1, repeat('%x', 250)); COMMIT;\n", l.of(rnd, l.rows/10, session), rnd.Uint64())
+		return
+	}
 	b.WriteString("BEGIN;\n")
 	for range 1 + rnd.IntN(5) {
 		undo := rnd.IntN(12) == 0
@@ -218,7 +230,7 @@ func (l *pgLoad) fresh() int64 { return 100_000_000 + l.next.Add(1) }
 func (l *pgLoad) statement(rnd *rand.Rand, session int) string {
 	account, doc, order := l.of(rnd, l.rows, session), l.of(rnd, l.rows/10, session), l.of(rnd, l.rows/25, session)
 	word := fmt.Sprintf("%x", rnd.Uint64())
-	switch rnd.IntN(16) {
+	switch rnd.IntN(19) {
 	case 0, 1, 2:
 		return fmt.Sprintf("UPDATE accounts SET balance = balance - %d.5, flags = flags / 2, changed = clock_timestamp() WHERE id = %d", rnd.IntN(1000), account)
 	case 3:
@@ -244,6 +256,12 @@ func (l *pgLoad) statement(rnd *rand.Rand, session int) string {
 		return fmt.Sprintf("UPDATE lines SET qty = qty * 0.5, item = '%.8s' WHERE ord = %d", word, order)
 	case 14:
 		return fmt.Sprintf("UPDATE lines SET ord = %d WHERE ord = %d AND line < 3", l.fresh(), order)
+	case 15:
+		return fmt.Sprintf("INSERT INTO events VALUES (%d, 2, repeat('%s', 160)) ON CONFLICT (id) DO UPDATE SET kind = events.kind + 1", doc, word)
+	case 16: // what lies out of line is not sent
+		return fmt.Sprintf("UPDATE events SET kind = kind + 1 WHERE id BETWEEN %[1]d AND %[1]d + 20 AND id %% %[2]d = %[3]d", doc, pgSessions, doc%pgSessions)
+	case 17:
+		return fmt.Sprintf("DELETE FROM events WHERE id = %d", doc)
 	default:
 		return fmt.Sprintf("DELETE FROM lines WHERE ord = %d AND line = %d;\nINSERT INTO lines VALUES (%d, %d, 1, 'new', repeat('%s', 200)) ON CONFLICT DO NOTHING", order, rnd.IntN(5), l.fresh(), rnd.IntN(9), word)
 	}
