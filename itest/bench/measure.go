@@ -36,6 +36,8 @@ type measured struct {
 	walls    []float64          // seconds from one commit to the next
 	cpus     []float64          // CPU seconds of the same
 	stages   map[string]float64 // mean milliseconds of a commit
+	requests float64            // to a far store, a commit, and the PUTs of them
+	puts     float64
 	metaSlop float64            // metadata of the last third of the commits per that of the first
 }
 

@@ -72,12 +72,12 @@ func cells(scale int64) []*cell {
 }
 
 // peers runs every cell with paimon-rust and with the daemon, in turns.
-func peers(ctx context.Context, f *flags, o *options, t *tb) error {
+func peers(ctx context.Context, f *flags, o *options, t *harness.Outside) error {
 	if err := startJava(o, t); err != nil {
 		return err
 	}
 	var rust harness.RustPeer
-	if err := attempt(func() error { rust = harness.Rust(t); return nil }); err != nil {
+	if err := harness.Attempt(func() error { rust = harness.Rust(t); return nil }); err != nil {
 		return fmt.Errorf("paimon-rust cannot be started: %w", err)
 	}
 	rec, err := readRecorded()
