@@ -38,7 +38,7 @@ type measured struct {
 	stages   map[string]float64 // mean milliseconds of a commit
 	requests float64            // to a far store, a commit, and the PUTs of them
 	puts     float64
-	metaSlop float64            // metadata of the last third of the commits per that of the first
+	metaSlop float64 // metadata of the last third of the commits per that of the first
 }
 
 // summarise computes the figures of the commits behind the first ones, which
