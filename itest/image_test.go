@@ -11,10 +11,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"applier/itest/harness"
@@ -69,6 +72,29 @@ func tree(t *testing.T, root string) map[string]string {
 	return out
 }
 
+// descendant finds the process of a name below another one.
+func descendant(t *testing.T, pid int, name string) int {
+	t.Helper()
+	for below := []int{pid}; len(below) > 0; below = below[1:] {
+		comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", below[0]))
+		if err == nil && strings.TrimSpace(string(comm)) == name {
+			return below[0]
+		}
+		lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", below[0]))
+		require.NoError(t, err)
+		for _, list := range lists {
+			children, _ := os.ReadFile(list)
+			for _, child := range strings.Fields(string(children)) {
+				n, err := strconv.Atoi(child)
+				require.NoError(t, err)
+				below = append(below, n)
+			}
+		}
+	}
+	t.Fatalf("no process %s runs below %d", name, pid)
+	return 0
+}
+
 // The image of the Dockerfile, built by buildah, holds a static program and little else.
 // As nobody in particular, and without writing to its root, it mirrors a topic.
 func TestImage_RunsAsNobodyAndWritesOnlyToItsVolumes(t *testing.T) {
@@ -105,32 +131,54 @@ func TestImage_RunsAsNobodyAndWritesOnlyToItsVolumes(t *testing.T) {
 	code, text = output("healthcheck", "--listen", ":1")
 	require.NotZero(t, code, "nobody is at home: %s", text)
 
-	topic := harness.Topic{Name: t.Name(), Partitions: 1}
-	r := newRig(t, "", pipe{Topic: topic.Name, More: "create: { types: { id: BIGINT, v: STRING } }"})
-	r.kafka.CreateTopic(t, topic)
-	r.kafka.Produce(t, &kgo.Record{Topic: topic.Name, Value: []byte(`{"id":1,"v":"from the image"}`)})
-	require.NoError(t, os.Mkdir(r.State, 0o700))
-	for _, dir := range []string{r.State, r.Warehouse} {
-		require.NoError(t, os.Chown(dir, nobody, nobody))
+	// What is tried is the image: a broker in memory will do.
+	brokers, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "rows"))
+	require.NoError(t, err)
+	defer brokers.Close()
+	cl, err := kgo.NewClient(kgo.SeedBrokers(brokers.ListenAddrs()...))
+	require.NoError(t, err)
+	defer cl.Close()
+	require.NoError(t, cl.ProduceSync(t.Context(), &kgo.Record{Topic: "rows", Value: []byte(`{"id":1,"v":"from the image"}`)}).FirstErr())
+	dir := t.TempDir()
+	state, warehouse, file := filepath.Join(dir, "state"), filepath.Join(dir, "warehouse"), filepath.Join(dir, "applier.yml")
+	for _, d := range []string{state, warehouse} {
+		require.NoError(t, os.Mkdir(d, 0o700))
+		require.NoError(t, os.Chown(d, nobody, nobody))
 	}
-	require.NoError(t, os.Chmod(r.File, 0o644))
+	listen := fmt.Sprintf("127.0.0.1:%d", harness.FreePort(t))
+	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, `version: 1
+kafka: { brokers: [%q] }
+warehouse: /data
+server: { listen: %q, admin: { listen: "127.0.0.1:%d" } }
+pipelines:
+  p:
+    source: { topic: rows, format: json }
+    target: db.t
+    key: [id]
+    create: { types: { id: BIGINT, v: STRING } }
+`, brokers.ListenAddrs()[0], listen, harness.FreePort(t)), 0o644))
 	before := tree(t, root)
-	p, err := harness.Start(image.Run([]string{r.State + ":" + r.State, r.Warehouse + ":" + r.Warehouse, r.File + ":/etc/applier/applier.yml:ro"},
+	p, err := harness.Start(image.Run([]string{state + ":/var/lib/applier", warehouse + ":/data", file + ":/etc/applier/applier.yml:ro"},
 		append(c.Entrypoint, c.Cmd...)...))
 	require.NoError(t, err)
 	defer p.Kill()
-	require.NoError(t, p.WaitHTTP(t.Context(), r.Public+"/readyz", http.StatusOK), p.Output.Tail(20))
-	ref := harness.Ref{Warehouse: r.Warehouse, Table: "db.t"}
+	require.NoError(t, p.WaitHTTP(t.Context(), "http://"+listen+"/readyz", http.StatusOK), p.Output.Tail(20))
+	ref := harness.Ref{Warehouse: warehouse, Table: "db.t"}
 	harness.Until(t, patience, "the row", func() (bool, error) {
 		if p.Exited() {
 			return false, fmt.Errorf("it ended:\n%s", p.Output.Tail(30))
 		}
 		return len(snapshotIDs(ref)) >= 2, nil
 	})
-	code, text = output("healthcheck", "--listen", strings.TrimPrefix(r.Public, "http://"))
+	code, text = output("healthcheck", "--listen", listen)
 	require.Zero(t, code, text)
-	harness.MustStop(t, p)
-	code, text = harness.ApplierOutput(t.Context(), t, "cat", "db.t", "--warehouse", r.Warehouse, "--format", "jsonl")
+	// buildah, asked to end, would kill it: it is asked itself, as an engine would.
+	pid := descendant(t, p.PID(), "applier")
+	require.NoError(t, syscall.Kill(pid, syscall.SIGTERM))
+	code, err = p.Wait(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, code, p.Output.Tail(20))
+	code, text = harness.ApplierOutput(t.Context(), t, "cat", "db.t", "--warehouse", warehouse, "--format", "jsonl")
 	require.Zero(t, code, text)
 	require.Contains(t, text, `"v":"from the image"`)
 	after := tree(t, root)

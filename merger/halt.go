@@ -156,7 +156,7 @@ var codeList = []CodeInfo{
 	},
 	{
 		CodeBadBatch, "A record batch fails its checksum or cannot be decompressed.",
-		"Repair the broker's log, or step over it with `applier offsets skip PIPELINE`.", true, false,
+		"Repair the broker's log, or step over it with `applier offsets skip PIPELINE --to TOPIC/PARTITION=OFFSET`, stating the offset behind it.", true, false,
 	},
 	{
 		CodeUnavailable, "The Kafka brokers do not answer, or answer with errors.",
@@ -164,7 +164,7 @@ var codeList = []CodeInfo{
 	},
 	{
 		CodeRow, "A record cannot be applied and `on_error` is pause.",
-		"Correct the table or the pipeline, or set `on_error: dead_letter`, and restart; or step over the record with `applier offsets skip PIPELINE`.", false, false,
+		"Correct the table or the pipeline, or set `on_error: dead_letter`, and restart; or step over the record with `applier offsets skip PIPELINE --to TOPIC/PARTITION=OFFSET`, stating the offset behind it.", false, false,
 	},
 	{CodeFull, "No space is left where the table, or `state_dir`, lives.", "Free space; the pipeline goes on by itself.", true, false},
 	{CodeIO, "Reading or writing the table fails.", "Look at the error, the disk and the kernel log; the pipeline keeps trying.", true, false},
