@@ -117,7 +117,8 @@ func outOfReach(err error) bool {
 
 // corrupt tells bytes of the table that are wrong from all other errors.
 func corrupt(err error) bool {
-	return errors.Is(err, paimon.ErrCorrupt) || errors.Is(err, manifest.ErrCorrupt) || errors.Is(err, datafile.ErrCorrupt) || errors.Is(err, dv.ErrCorrupt)
+	return errors.Is(err, paimon.ErrCorrupt) || errors.Is(err, manifest.ErrCorrupt) || errors.Is(err, datafile.ErrCorrupt) || errors.Is(err, dv.ErrCorrupt) ||
+		errors.Is(err, objstore.ErrSize)
 }
 
 // gone reports whether a snapshot has expired since the run began: what only it
