@@ -21,7 +21,7 @@ TAGS := itest itestfull failpoints mutants synctests
 
 export APPLIER_CACHE ?= $(CACHE)
 
-.PHONY: help build run test itest itest-setup itest-full sim sim-daemon sim-mutants crash bench bench-peers lint fmt fuzz-smoke gen vuln sbom
+.PHONY: help build run test itest itest-setup stack itest-full sim sim-daemon sim-mutants crash bench bench-peers lint fmt fuzz-smoke gen vuln sbom
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -43,6 +43,11 @@ itest-setup: ## fetch the real parts (Kafka, Connect, Paimon's Java core, Flink,
 itest: itest-setup ## interop tests on real parts
 	MATRIX_COUNTS=$(CACHE)/matrix.txt $(GO) test -count=1 -parallel 4 -tags itest -timeout 40m ./itest/...
 	@cat $(CACHE)/matrix.txt
+
+stack: build ## the tutorial's stack without Docker: PostgreSQL, Debezium, Kafka, S3, Prometheus; Ctrl-C ends it
+	./itest/fetch.sh kafka connect versitygw prometheus postgres >/dev/null
+	$(GO) build -o bin/stack-up ./itest/stack
+	exec bin/stack-up
 
 itest-full: itest-setup ## interop tests, long ones included, and the long runs of the others
 	$(GO) test -count=1 -timeout 60m ./storage/paimon -run Damaged -damages 2500

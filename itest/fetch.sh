@@ -2,7 +2,7 @@
 # Fetches the real parts that the integration tests judge with, through Maven and pip, and compiles our small
 # Java programs against them. Safe to repeat and to run side by side; what is complete is not fetched again.
 #
-#   itest/fetch.sh [tools|kafka|connect|paimon|flink|pypaimon|paimon-rust|versitygw|prometheus|compose|postgres|spark|delta|all]…
+#   itest/fetch.sh [tools|kafka|connect|paimon|flink|pypaimon|paimon-rust|versitygw|prometheus|compose|buildah|postgres|spark|delta|all]…
 #
 # Without a name: all but postgres and delta, which the test and the benchmark that need them ask for.
 #
@@ -204,6 +204,12 @@ compose() {
   echo "compose.program=$(type -P docker-compose)"
 }
 
+# buildah: Debian's. It builds images without an engine, and runs programs in them where nothing else does.
+buildah_part() {
+  need buildah --no-install-recommends buildah
+  echo "buildah.program=$(type -P buildah)"
+}
+
 part() {
   case $1 in
   tools) tools ;;
@@ -217,8 +223,9 @@ part() {
   versitygw) go_part versitygw ;;
   prometheus) prometheus ;;
   compose) compose ;;
+  buildah) buildah_part ;;
   postgres) postgres ;;
-  *) fail "unknown part $1 (tools, kafka, connect, paimon, flink, pypaimon, paimon-rust, versitygw, prometheus, compose, postgres, spark, delta, all)" ;;
+  *) fail "unknown part $1 (tools, kafka, connect, paimon, flink, pypaimon, paimon-rust, versitygw, prometheus, compose, buildah, postgres, spark, delta, all)" ;;
   esac
 }
 
@@ -226,8 +233,8 @@ main() {
   need flock util-linux
   mkdir -p "$cache"
   case "${*:-default}" in
-  default) set -- tools kafka connect paimon flink pypaimon paimon-rust versitygw prometheus compose spark ;;
-  all) set -- tools kafka connect paimon flink pypaimon paimon-rust versitygw prometheus compose postgres spark delta ;;
+  default) set -- tools kafka connect paimon flink pypaimon paimon-rust versitygw prometheus compose buildah spark ;;
+  all) set -- tools kafka connect paimon flink pypaimon paimon-rust versitygw prometheus compose buildah postgres spark delta ;;
   esac
   # pip beside Maven: one waits mostly for the network, the other for the disk.
   local p pids=() failed=0

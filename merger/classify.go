@@ -46,7 +46,8 @@ func classify(err error) Code {
 	case errors.Is(err, paimon.ErrTypeChanged):
 		return CodeSchema
 	case errors.Is(err, ErrRecord), errors.Is(err, paimon.ErrCorrupt), errors.Is(err, manifest.ErrCorrupt), errors.Is(err, manifest.ErrInconsistent),
-		errors.Is(err, datafile.ErrCorrupt), errors.Is(err, datafile.ErrSchema), errors.Is(err, dv.ErrCorrupt), errors.Is(err, paimon.ErrHole):
+		errors.Is(err, datafile.ErrCorrupt), errors.Is(err, datafile.ErrSchema), errors.Is(err, dv.ErrCorrupt), errors.Is(err, paimon.ErrHole),
+		errors.Is(err, objstore.ErrSize):
 		return CodeCorrupt
 	}
 	return CodeIO

@@ -157,7 +157,7 @@ var codeList = []CodeInfo{
 	},
 	{
 		CodeBadBatch, "A record batch fails its checksum or cannot be decompressed.",
-		"Repair the broker's log, or step over it with `applier offsets skip PIPELINE`.", true, false,
+		"Repair the broker's log, or step over it with `applier offsets skip PIPELINE --to TOPIC/PARTITION=OFFSET`, stating the offset behind it.", true, false,
 	},
 	{
 		CodeUnavailable, "The Kafka brokers do not answer, or answer with errors.",
@@ -165,7 +165,7 @@ var codeList = []CodeInfo{
 	},
 	{
 		CodeRow, "A record cannot be applied and `on_error` is pause.",
-		"Correct the table or the pipeline, or set `on_error: dead_letter`, and restart; or step over the record with `applier offsets skip PIPELINE`.", false, false,
+		"Correct the table or the pipeline, or set `on_error: dead_letter`, and restart; or step over the record with `applier offsets skip PIPELINE --to TOPIC/PARTITION=OFFSET`, stating the offset behind it.", false, false,
 	},
 	{
 		CodeTruncate, "The source table was truncated, and `on_truncate` does not say that the target is emptied, or cannot be followed where several partitions are read without `order_by`.",

@@ -23,8 +23,9 @@ func TestHaltTexts_NameCommandsThatExist(t *testing.T) {
 				require.NoError(t, err, "%s: applier %s", info.Code, m[1])
 				require.NotEqual(t, root, c, "%s: applier %s", info.Code, m[1])
 				require.NotNil(t, c.RunE, "%s: applier %s is only a group", info.Code, m[1])
+				require.NoError(t, c.ParseFlags(rest), "%s: applier %s", info.Code, m[1])
 				if c.Args != nil {
-					require.NoError(t, c.Args(c, rest), "%s: applier %s", info.Code, m[1])
+					require.NoError(t, c.Args(c, c.Flags().Args()), "%s: applier %s", info.Code, m[1])
 				}
 			}
 		}

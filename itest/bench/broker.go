@@ -208,8 +208,8 @@ func (s *source) close() {
 }
 
 // realKafka starts Apache Kafka and makes the topic.
-func realKafka(t *tb) (brokers []string, err error) {
-	err = attempt(func() error {
+func realKafka(t *harness.Outside) (brokers []string, err error) {
+	err = harness.Attempt(func() error {
 		k := harness.Kafka(t, harness.KafkaOptions{Throughput: true, Heap: "2g"})
 		k.CreateTopic(t, harness.Topic{Name: topic, Configs: map[string]string{"retention.bytes": "-1"}})
 		brokers = k.Addrs()

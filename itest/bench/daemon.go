@@ -21,7 +21,7 @@ import (
 // is as a user has it without saying anything, but the memory.
 const configuration = `version: 1
 kafka: { brokers: [%q] }
-warehouse: %q
+warehouse: %s
 state_dir: %q
 memory: %s
 server: { listen: "127.0.0.1:0", admin: { listen: "127.0.0.1:0" }, log: { format: json, level: debug } }
@@ -95,6 +95,7 @@ type options struct {
 	seconds int    // of the CPU profile
 	digests *digests
 	targets *targets
+	far     *farStore // the warehouses are in it; nil: on the local disk
 }
 
 func startDaemon(o *options, w workload, warehouse string, brokers []string) (*daemon, error) {
@@ -103,7 +104,11 @@ func startDaemon(o *options, w workload, warehouse string, brokers []string) (*d
 		return nil, err
 	}
 	idle := "0s"
-	text := fmt.Sprintf(configuration, brokers[0], warehouse, state, o.memory, topic, tableName, w.Batch, idle)
+	where := fmt.Sprintf("%q", warehouse)
+	if o.far != nil {
+		where = o.far.config(warehouse)
+	}
+	text := fmt.Sprintf(configuration, brokers[0], where, state, o.memory, topic, tableName, w.Batch, idle)
 	if w.Maintained {
 		text += maintained
 	}

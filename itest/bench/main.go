@@ -6,6 +6,7 @@
 //
 //	go run ./itest/bench [-workloads W2-10M-100k,kernels] [-out FILE]
 //	go run ./itest/bench -peers [-with iceberg,delta] [-workloads peers-1M,peers-10M-100k] [-out FILE]
+//	go run ./itest/bench -latency 20ms
 package main
 
 import (
@@ -19,6 +20,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"syscall"
+	"time"
 
 	"applier/itest/harness"
 )
@@ -50,6 +52,7 @@ func exit(err error) {
 type flags struct {
 	out, workloads, with, dir, memory, profile string
 	peers, kafka, noJava                       bool
+	latency                                    time.Duration
 	scale                                      int64
 	seconds, merges, repeat                    int
 }
@@ -60,6 +63,7 @@ func parse() *flags {
 	flag.StringVar(&f.workloads, "workloads", "", "run only these, separated by commas: W0, W1, W2, W2-10M-100k, …, kernels")
 	flag.BoolVar(&f.peers, "peers", false, "compare with other engines instead")
 	flag.StringVar(&f.with, "with", "", "with -peers: only with these, separated by commas: paimon-rust, iceberg, delta")
+	flag.DurationVar(&f.latency, "latency", 0, "measure commits on an S3 server that each request takes so long to reach instead")
 	flag.IntVar(&f.merges, "merges", 6, "with -peers: merges of each run; the first one does not count")
 	flag.IntVar(&f.repeat, "repeat", 1, "run each workload so many times, in turns; the median by rows/s counts")
 	flag.BoolVar(&f.kafka, "kafka", false, "read from Apache Kafka instead of the embedded broker")
@@ -86,9 +90,9 @@ func bench(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t := &tb{}
+	t := &harness.Outside{}
 	defer harness.Close()
-	defer t.end()
+	defer t.End()
 	o, err := prepare(f, t)
 	if err != nil {
 		return err
@@ -96,6 +100,9 @@ func bench(ctx context.Context) error {
 	fmt.Printf("%s; load %s\n", machine(), loadAverage())
 	if f.peers {
 		return peers(ctx, f, o, t, chosen)
+	}
+	if f.latency > 0 {
+		return far(ctx, f, o, t)
 	}
 	var ks []kernel
 	if wantKernels {
@@ -113,7 +120,7 @@ func bench(ctx context.Context) error {
 }
 
 // runAll measures the workloads and prints each as soon as it is known.
-func runAll(ctx context.Context, f *flags, o *options, t *tb, ws []workload) ([]*figures, error) {
+func runAll(ctx context.Context, f *flags, o *options, t *harness.Outside, ws []workload) ([]*figures, error) {
 	if f.noJava {
 		fmt.Fprintln(os.Stderr, "bench: -no-java: tables are read back by our own reader only")
 	} else if err := startJava(o, t); err != nil {
@@ -141,8 +148,8 @@ func runAll(ctx context.Context, f *flags, o *options, t *tb, ws []workload) ([]
 // runOn runs a workload on the broker that was asked for.
 func runOn(ctx context.Context, f *flags, o *options, w workload) (*figures, error) {
 	if f.kafka {
-		k := &tb{dir: o.dir}
-		defer k.end()
+		k := &harness.Outside{Dir: o.dir}
+		defer k.End()
 		brokers, err := realKafka(k)
 		if err != nil {
 			return nil, err
@@ -155,13 +162,13 @@ func runOn(ctx context.Context, f *flags, o *options, w workload) (*figures, err
 }
 
 // prepare builds the daemon.
-func prepare(f *flags, t *tb) (*options, error) {
+func prepare(f *flags, t *harness.Outside) (*options, error) {
 	dir, err := os.MkdirTemp(f.dir, "applier-bench-")
 	if err != nil {
 		return nil, err
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	t.dir = dir
+	t.Dir = dir
 	o := &options{dir: dir, memory: f.memory, profile: f.profile, seconds: f.seconds, digests: &digests{}, targets: &targets{dir: dir, fileRows: fileRows}}
 	if f.profile != "" {
 		if err := os.MkdirAll(f.profile, 0o755); err != nil {
@@ -178,8 +185,8 @@ func prepare(f *flags, t *tb) (*options, error) {
 }
 
 // startJava starts Paimon's Java core as a judge.
-func startJava(o *options, t *tb) error {
-	err := attempt(func() error {
+func startJava(o *options, t *harness.Outside) error {
+	err := harness.Attempt(func() error {
 		j := harness.JavaBig(t, "6g")
 		o.java = &j
 		return nil

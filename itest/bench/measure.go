@@ -38,7 +38,9 @@ type measured struct {
 	walls       []float64          // seconds from one commit to the next
 	cpus        []float64          // CPU seconds of the same
 	stages      map[string]float64 // mean milliseconds of a commit
-	metaSlop    float64            // metadata of the last third of the commits per that of the first
+	requests    float64            // to a far store, a commit, and the PUTs of them
+	puts        float64
+	metaSlop    float64 // metadata of the last third of the commits per that of the first
 }
 
 // summarise computes the figures of the commits behind the first ones, which

@@ -18,7 +18,7 @@ type peer struct {
 	name  string
 	about string
 	// start returns how it merges a cell and how it ends.
-	start func(f *flags, o *options, t *tb) (merges mergeFunc, end func(), err error)
+	start func(f *flags, o *options, t *harness.Outside) (merges mergeFunc, end func(), err error)
 }
 
 // mergeFunc runs a cell.
@@ -84,7 +84,7 @@ func choosePeers(names string) ([]peer, error) {
 
 // peers runs the cells, table by table: each peer, then the daemon. A peer ends
 // with its table: side by side they would not fit into memory.
-func peers(ctx context.Context, f *flags, o *options, t *tb, ws []workload) error {
+func peers(ctx context.Context, f *flags, o *options, t *harness.Outside, ws []workload) error {
 	ps, err := choosePeers(f.with)
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func peers(ctx context.Context, f *flags, o *options, t *tb, ws []workload) erro
 }
 
 // runTable runs the cells of one table with every engine.
-func runTable(ctx context.Context, f *flags, o *options, t *tb, ps []peer, cells []*cell) error {
+func runTable(ctx context.Context, f *flags, o *options, t *harness.Outside, ps []peer, cells []*cell) error {
 	for _, p := range ps {
 		merges, end, err := p.start(f, o, t)
 		if err != nil {
@@ -148,9 +148,9 @@ func runTable(ctx context.Context, f *flags, o *options, t *tb, ps []peer, cells
 	return nil
 }
 
-func startRust(_ *flags, o *options, t *tb) (mergeFunc, func(), error) {
+func startRust(_ *flags, o *options, t *harness.Outside) (mergeFunc, func(), error) {
 	var rust harness.RustPeer
-	if err := attempt(func() error { rust = harness.Rust(t); return nil }); err != nil {
+	if err := harness.Attempt(func() error { rust = harness.Rust(t); return nil }); err != nil {
 		return nil, nil, err
 	}
 	return func(ctx context.Context, w workload) (*peerFigures, error) {
@@ -175,14 +175,14 @@ func startRust(_ *flags, o *options, t *tb) (mergeFunc, func(), error) {
 }
 
 // spark returns how a Spark session with a table format is started.
-func spark(name string, session func(testing.TB, string) harness.SparkMerges) func(*flags, *options, *tb) (mergeFunc, func(), error) {
-	return func(_ *flags, o *options, t *tb) (mergeFunc, func(), error) {
+func spark(name string, session func(testing.TB, string) harness.SparkMerges) func(*flags, *options, *harness.Outside) (mergeFunc, func(), error) {
+	return func(_ *flags, o *options, t *harness.Outside) (mergeFunc, func(), error) {
 		dir, err := os.MkdirTemp(o.dir, name+"-")
 		if err != nil {
 			return nil, nil, err
 		}
 		var s harness.SparkMerges
-		if err := attempt(func() error { s = session(t, dir); return nil }); err != nil {
+		if err := harness.Attempt(func() error { s = session(t, dir); return nil }); err != nil {
 			return nil, nil, err
 		}
 		return func(ctx context.Context, w workload) (*peerFigures, error) {

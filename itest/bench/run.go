@@ -24,6 +24,11 @@ func run(ctx context.Context, o *options, w workload) (*figures, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.far != nil {
+		if warehouse, err = o.far.take(warehouse); err != nil {
+			return nil, err
+		}
+	}
 	defer os.RemoveAll(warehouse)
 	src, err := startSource(w, o.brokers)
 	if err != nil {
@@ -61,6 +66,9 @@ func measure(ctx context.Context, o *options, w workload, warehouse string, src 
 	profiled := make(chan error, 1)
 	profiled <- nil
 	commits, err := d.watch(ctx, w, func(n int64) error {
+		if n == warmUp && o.far != nil {
+			o.far.requests() // those of the start do not count
+		}
 		if n == warmUp && o.profile != "" {
 			<-profiled
 			go func() {
@@ -75,6 +83,11 @@ func measure(ctx context.Context, o *options, w workload, warehouse string, src 
 	})
 	if err != nil {
 		return err
+	}
+	if o.far != nil {
+		all, puts := o.far.requests()
+		n := float64(w.Batches - warmUp)
+		f.requests, f.puts = float64(all)/n, float64(puts)/n
 	}
 	peak, err := peakMemory(d.cmd.Process.Pid)
 	if err != nil {

@@ -117,6 +117,9 @@ func (s *PostgresServer) launch() error {
 	return err
 }
 
+// Program returns the path of one of PostgreSQL's programs, such as pgbench.
+func (s *PostgresServer) Program(name string) string { return filepath.Join(s.bin, name) }
+
 // Kill ends the server with SIGKILL; its sessions end with it.
 func (s *PostgresServer) Kill() {
 	if s.process != nil {

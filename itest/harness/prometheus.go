@@ -21,9 +21,9 @@ type PromServer struct {
 	process *Process
 }
 
-// Prometheus starts one that scrapes targets (host:port) and evaluates rule files;
-// it ends with the test.
-func Prometheus(t testing.TB, targets, rules []string) *PromServer {
+// Prometheus starts one that scrapes targets (host:port) and evaluates rule files,
+// with further flags; it ends with the test.
+func Prometheus(t testing.TB, targets, rules []string, flags ...string) *PromServer {
 	t.Helper()
 	p, err := fetch("prometheus")
 	if err != nil {
@@ -38,9 +38,9 @@ func Prometheus(t testing.TB, targets, rules []string) *PromServer {
 	}
 	address := fmt.Sprintf("127.0.0.1:%d", FreePort(t))
 	s := &PromServer{URL: "http://" + address}
-	s.process, err = Start(Spec{Name: "prometheus", Path: p["server"], Dir: dir, Args: []string{
+	s.process, err = Start(Spec{Name: "prometheus", Path: p["server"], Dir: dir, Args: append([]string{
 		"--config.file=" + config, "--storage.tsdb.path=" + filepath.Join(dir, "data"), "--web.listen-address=" + address,
-	}})
+	}, flags...)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,6 +28,8 @@ var (
 	ErrReadOnly = errors.New("store is read-only")
 	// ErrPermission: the store refuses this caller.
 	ErrPermission = errors.New("permission denied")
+	// ErrSize: the object is shorter than Open was told.
+	ErrSize = errors.New("the object is shorter than it should be")
 	// ErrBadKey: the key is empty, absolute, has an empty, "." or ".." part, a
 	// NUL, a part of more than 255 bytes, or is not UTF-8.
 	ErrBadKey = errors.New("bad object key")
@@ -76,6 +78,7 @@ type Bucket interface {
 	// Get returns a whole object, or ErrNotExist.
 	Get(ctx context.Context, key string) ([]byte, error)
 	// Open returns a Reader, or ErrNotExist. Size is the object's if known, else negative.
+	// Where nothing is asked before the first read, that read says ErrSize if it is not.
 	Open(ctx context.Context, key string, size int64) (Reader, error)
 	// PutAll writes new objects side by side, in no particular order, and makes
 	// all of them durable. After an error any part of them may exist, complete or

@@ -244,6 +244,26 @@ func TestFault_C13_AnAnswerThatEndsEarly(t *testing.T) {
 	require.True(t, bytes.Equal(want[:50_000], p))
 }
 
+// An object that is shorter than is known is no bad line: it is not asked for again.
+func TestS3_AnObjectThatIsTooShortIsNamed(t *testing.T) {
+	ctx := t.Context()
+	b, net, _ := brokenS3(t)
+	require.NoError(t, b.PutIfAbsent(ctx, "a", bytes.Repeat([]byte("x"), 100)))
+	asked := 0
+	net.decide = func(_ int, r *http.Request) (*http.Response, error) {
+		asked++
+		return http.DefaultTransport.RoundTrip(r)
+	}
+	for _, off := range []int64{0, 50, 1000} { // the latter in a block of its own
+		r, err := b.Open(ctx, "a", 3<<20)
+		require.NoError(t, err)
+		asked = 0
+		_, err = r.ReadAt(make([]byte, 2<<20), off)
+		require.ErrorIs(t, err, objstore.ErrSize, "offset %d", off)
+		require.Equal(t, 1, asked)
+	}
+}
+
 // What the store says about its caller and his machine is told apart.
 func TestS3_ErrorsAreNamed(t *testing.T) {
 	for code, want := range map[string]error{

@@ -45,6 +45,9 @@ func (b *S3Bucket) fetch(ctx context.Context, key string, o minio.GetObjectOptio
 	if want < 0 {
 		want = info.Size
 	}
+	if info.Size >= 0 && info.Size < want { // all there is: not an answer that was cut
+		return nil, fmt.Errorf("%w: %d of %d bytes are there", ErrSize, info.Size, want)
+	}
 	if want < 0 {
 		return nil, fmt.Errorf("the answer has no length")
 	}

@@ -87,7 +87,7 @@ func pause(try int, slow bool) time.Duration {
 func (s *S3) passes(err error) (again, slow bool) {
 	resp, ok := s3Answer(err)
 	if !ok { // the network's
-		return !isCertificate(err), false
+		return !isCertificate(err) && !errors.Is(err, ErrSize), false
 	}
 	switch resp.Code {
 	case "SlowDown", "SlowDownRead", "SlowDownWrite", "ServiceUnavailable", "RequestLimitExceeded", "Throttling", "ThrottlingException", "TooManyRequests":
@@ -138,6 +138,8 @@ func s3Cause(err error) error {
 	switch resp.Code {
 	case "NoSuchKey", "NoSuchBucket", "NoSuchUpload": // no other 404: users and policies may be missing, too
 		return ErrNotExist
+	case "InvalidRange": // all of it is behind the end
+		return ErrSize
 	case "PreconditionFailed":
 		return ErrExist
 	case "RequestTimeTooSkewed":

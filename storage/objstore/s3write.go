@@ -238,6 +238,7 @@ func (w *s3Writer) finish() error {
 	err := w.b.do(w.ctx, request{op: "create", key: w.key}, func(ctx context.Context, try int) error {
 		tries = try
 		o := w.b.s.putOptions()
+		o.ServerSideEncryption = nil // it was said at the upload's start, and is refused here
 		o.SetMatchETagExcept("*")
 		_, err := w.b.s.core.CompleteMultipartUpload(ctx, w.b.s.o.Bucket, w.b.full(w.key), w.upload, w.parts, o)
 		return err

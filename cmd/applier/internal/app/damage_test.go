@@ -576,3 +576,30 @@ func TestVerify_SaysWhatItCouldNotRead(t *testing.T) {
 	_, err := Audited(testContext(t), c.cfg, "q", nil, "")
 	require.True(t, Unknown(err))
 }
+
+// The comparison with Kafka's records reads the table's rows. Bytes that are wrong there
+// are damage and not something that Kafka could not be asked for.
+func TestVerify_DamageThatTheComparisonOfRecordsMeetsIsDamage(t *testing.T) {
+	x := newHealthy(t)
+	met := 0
+	for _, key := range x.files {
+		if kind(key) != "data" {
+			continue
+		}
+		c := x.copy(t)
+		b := bytes.Clone(c.get(key))
+		clear(b[20 : len(b)/2]) // pages; the footer stays
+		c.put(key, b)
+		kafka := c.kafka()
+		r, err := Verify(testContext(t), c.cfg, "p", &kafka, "", nil, false, discard())
+		require.NoError(t, err)
+		var text bytes.Buffer
+		r.Print(&text)
+		require.NotContains(t, text.String(), "Kafka: data file")
+		if strings.Contains(text.String(), "corrupt") {
+			met++
+			require.Equal(t, verify.Failed, r.Verdict, text.String())
+		}
+	}
+	require.NotZero(t, met)
+}

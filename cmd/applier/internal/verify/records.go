@@ -51,7 +51,13 @@ func (v *verifier) records(ctx context.Context) {
 		sec.note("what was applied up to %s is not compared: %s", v.chain[base].key, why)
 	}
 	a := &auditor{v: v, log: log, chain: sec, rows: rows}
-	if err := a.run(ctx, base); err != nil {
+	err = a.run(ctx, base)
+	switch {
+	case err == nil:
+	case corrupt(err): // a file of the table, met on the way
+		sec.unread("a file of the table is damaged, see records")
+		rows.fail("", "", "%v", err)
+	default:
 		sec.unread("Kafka: %v", err)
 		rows.unread("Kafka: %v", err)
 	}

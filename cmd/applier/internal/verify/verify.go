@@ -13,6 +13,9 @@ import (
 	"applier/merger"
 	"applier/storage/objstore"
 	"applier/storage/paimon"
+	"applier/storage/paimon/datafile"
+	"applier/storage/paimon/dv"
+	"applier/storage/paimon/manifest"
 )
 
 // Target is a pipeline and its table.
@@ -111,6 +114,12 @@ func outOfReach(err error) bool {
 		return true
 	}
 	return errors.As(err, &errno) || errors.As(err, &pathErr)
+}
+
+// corrupt tells bytes of the table that are wrong from all other errors.
+func corrupt(err error) bool {
+	return errors.Is(err, paimon.ErrCorrupt) || errors.Is(err, manifest.ErrCorrupt) || errors.Is(err, datafile.ErrCorrupt) || errors.Is(err, dv.ErrCorrupt) ||
+		errors.Is(err, objstore.ErrSize)
 }
 
 // gone reports whether a snapshot has expired since the run began: what only it
