@@ -137,7 +137,8 @@ func TestFault_G7_ExpiryWhileTheIndexIsBuilt(t *testing.T) {
 }
 
 // TestFault_G8_ARollbackUnderAnIdleDaemonIsFollowed: what was rolled back of ours is
-// applied again, what was of theirs stays away.
+// applied again, what was of theirs stays away. The numbers of snapshots are used a second
+// time by it (N18 of row-level.md).
 func TestFault_G8_ARollbackUnderAnIdleDaemonIsFollowed(t *testing.T) {
 	java := harness.Java(t)
 	r, p, m := raceRig(t, "", "", vectorOptions)

@@ -43,7 +43,8 @@ it is a prompt, or runs what comes on standard input.
 		if err != nil {
 			return err
 		}
-		session, err := newSQLSession(c.Context(), warehouse, *database)
+		progress := newProgressLine(os.Stderr)
+		session, err := newSQLSession(c.Context(), warehouse, *database, progress)
 		if err != nil {
 			return err
 		}
@@ -52,7 +53,7 @@ it is a prompt, or runs what comes on standard input.
 		if err != nil {
 			return err
 		}
-		r := &sqlRunner{session: session, out: out, printer: p, goOn: *goOn}
+		r := &sqlRunner{session: session, out: out, printer: p, goOn: *goOn, progress: progress}
 		switch {
 		case *text != "" && *file != "":
 			return usageError("give one of -e and -f")
@@ -77,7 +78,7 @@ it is a prompt, or runs what comes on standard input.
 }
 
 // newSQLSession begins a session on a warehouse; a new one gets the database default.
-func newSQLSession(ctx context.Context, c *catalog.FileSystem, database string) (*sql.Session, error) {
+func newSQLSession(ctx context.Context, c *catalog.FileSystem, database string, progress *progressLine) (*sql.Session, error) {
 	if list, err := c.Databases(ctx); err != nil {
 		return nil, err
 	} else if len(list) == 0 {
@@ -91,7 +92,8 @@ func newSQLSession(ctx context.Context, c *catalog.FileSystem, database string) 
 	}
 	s := sql.New(sql.Options{
 		Catalog: c, User: name + "-" + uuid.NewString(), Now: time.Now, NewUUID: uuid.NewString,
-		Progress: progressLine(os.Stderr),
+		Progress: progress.report,
+		Warn:     func(text string) { fmt.Fprintln(os.Stderr, "warning: "+text) },
 	})
 	if database != catalog.DefaultDatabase {
 		stmt := &sqlparse.Use{Name: sqlparse.Name{Parts: []sqlparse.Ident{{Name: database}}}}
@@ -105,18 +107,40 @@ func newSQLSession(ctx context.Context, c *catalog.FileSystem, database string) 
 // progressEvery is how often long statements say how far they are.
 const progressEvery = 2 * time.Second
 
-// progressLine shows progress on a terminal, at most every progressEvery; the first
-// report is held back, for short statements need none.
-func progressLine(w *os.File) func(string) {
-	if !term.IsTerminal(int(w.Fd())) {
-		return nil
+// progressLine shows how far a statement is, on one line of a terminal that is gone when
+// the statement ends. The first report is held back, for short statements need none.
+type progressLine struct {
+	w     io.Writer // nil shows nothing
+	now   func() time.Time
+	last  time.Time
+	shown bool
+}
+
+// newProgressLine shows progress on a terminal only.
+func newProgressLine(f *os.File) *progressLine {
+	p := &progressLine{now: time.Now}
+	if term.IsTerminal(int(f.Fd())) {
+		p.w = f
 	}
-	last := time.Now()
-	return func(text string) {
-		if now := time.Now(); now.Sub(last) > progressEvery {
-			last = now
-			fmt.Fprintf(w, "\r… %s", text)
-		}
+	return p
+}
+
+// begin tells that a statement begins.
+func (p *progressLine) begin() { p.last = p.now() }
+
+// report shows a text, unless another one was shown a moment ago.
+func (p *progressLine) report(text string) {
+	if now := p.now(); p.w != nil && now.Sub(p.last) >= progressEvery {
+		p.last, p.shown = now, true
+		fmt.Fprint(p.w, "\r\x1b[K… "+text)
+	}
+}
+
+// end takes the line away.
+func (p *progressLine) end() {
+	if p.shown {
+		p.shown = false
+		fmt.Fprint(p.w, "\r\x1b[K")
 	}
 }
 
@@ -126,6 +150,8 @@ type sqlRunner struct {
 	out     *bufio.Writer
 	printer resultPrinter
 	goOn    bool
+	// progress is that of the session's statements.
+	progress *progressLine
 }
 
 // errStatement: a statement failed, and said so already.
@@ -156,7 +182,9 @@ func (r *sqlRunner) statement(ctx context.Context, text string, p sqlparse.Piece
 	var res *sql.Result
 	stmt, err := p.Parse()
 	if err == nil {
+		r.progress.begin()
 		res, err = r.session.Execute(ctx, stmt)
+		r.progress.end()
 	}
 	r.printer.print(p.Text(), text, res, err)
 	if e := r.out.Flush(); e != nil {

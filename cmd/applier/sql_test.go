@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"applier/merger/sqlparse"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -100,4 +103,35 @@ func TestInterruptible_MakesCtrlCALine(t *testing.T) {
 	}
 	assert.Equal(t, "\x05\x15\r", string(rest))
 	assert.True(t, r.hit)
+}
+
+// A statement of many lines becomes one of the history that does the same.
+func TestSQL_HistoryKeepsWhatStatementsMean(t *testing.T) {
+	for text, want := range map[string]string{
+		"SELECT 'a  b'; SHOW TABLES;":              "SELECT 'a  b'; SHOW TABLES;",
+		"SELECT 1 -- one\n, 'x  y'\nFROM t;":       "SELECT 1, 'x  y' FROM t;",
+		"SELECT /* c */ a -- tail\n;":              "SELECT /* c */ a;",
+		"SELEC 1 --\n  FROM t;":                    "SELEC 1 -- FROM t;",
+		"DELETE FROM t\nWHERE s = 'it''s' --\n;\n": "DELETE FROM t WHERE s = 'it''s';",
+	} {
+		assert.Equal(t, want, historyLine(text, sqlparse.Split(text)), text)
+	}
+}
+
+func TestSQL_ProgressIsOneLineThatGoes(t *testing.T) {
+	var out bytes.Buffer
+	now := time.Unix(100, 0)
+	p := &progressLine{w: &out, now: func() time.Time { return now }}
+	p.begin()
+	p.report("too early")
+	p.end()
+	assert.Empty(t, out.String())
+	p.begin()
+	now = now.Add(3 * time.Second)
+	p.report("1 of 3 rows read")
+	p.report("at once again")
+	now = now.Add(3 * time.Second)
+	p.report("2 of 3 rows read")
+	p.end()
+	assert.Equal(t, "\r\x1b[K… 1 of 3 rows read\r\x1b[K… 2 of 3 rows read\r\x1b[K", out.String())
 }

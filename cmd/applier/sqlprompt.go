@@ -77,7 +77,7 @@ func (r *sqlRunner) prompt(ctx context.Context) error {
 		if len(pieces) > 0 && !pieces[len(pieces)-1].Terminated {
 			continue
 		}
-		history.add(strings.TrimSpace(text))
+		history.add(text, pieces)
 		for _, p := range pieces {
 			if r.interactive(ctx, text, p) != nil {
 				break
@@ -133,8 +133,8 @@ func loadHistory(t *term.Terminal) *historyFile {
 	return h
 }
 
-// add keeps a statement; failing to is no reason to disturb anybody.
-func (h *historyFile) add(text string) {
+// add keeps the statements of a text; failing to is no reason to disturb anybody.
+func (h *historyFile) add(text string, pieces []sqlparse.Piece) {
 	if h.path == "" {
 		return
 	}
@@ -142,6 +142,25 @@ func (h *historyFile) add(text string) {
 	if err != nil {
 		return
 	}
-	_, _ = fmt.Fprintln(f, strings.Join(strings.Fields(text), " "))
+	_, _ = fmt.Fprintln(f, historyLine(text, pieces))
 	_ = f.Close()
+}
+
+// historyLine is a text of statements as one line that does the same: a comment to the end of
+// its line must not take in what follows, nor may blanks in texts go. What does not
+// parse is kept as far as a line can.
+func historyLine(text string, pieces []sqlparse.Piece) string {
+	var list []string
+	for _, p := range pieces {
+		stmt, err := p.Parse()
+		if err != nil {
+			return strings.Join(strings.Fields(text), " ")
+		}
+		line := p.Text()
+		if strings.ContainsAny(line, "\n\r") {
+			line = sqlparse.Format(stmt)
+		}
+		list = append(list, line+";")
+	}
+	return strings.ReplaceAll(strings.Join(list, " "), "\n", " ")
 }

@@ -243,3 +243,18 @@ func (p JavaPeer) Files(ctx context.Context, ref Ref, q Query) ([]DataFile, erro
 	err := p.Call(ctx, "files", q.args(ref), &r)
 	return r.DataFiles, err
 }
+
+// Stream returns the rows, as texts, that a streaming reader of Paimon gets from a
+// snapshot on; with overwrite those of snapshots that replace rows, too, which it passes
+// over by default.
+func (p JavaPeer) Stream(ctx context.Context, ref Ref, from int64, overwrite bool) ([]string, error) {
+	a := ref.args()
+	a["from"], a["overwrite"] = from, overwrite
+	var r struct{ Rows []json.RawMessage }
+	err := p.Call(ctx, "stream", a, &r)
+	var rows []string
+	for _, row := range r.Rows {
+		rows = append(rows, string(row))
+	}
+	return rows, err
+}

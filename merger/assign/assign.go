@@ -17,8 +17,8 @@ type Assignment struct {
 	def  types.Datum  // then
 	leaf types.Type   // of what is assigned
 	pos  sqlparse.Pos // of the target
-	// constant tells that x needs no row.
-	constant bool
+	// fixed is x if it is the same for every row, else nil.
+	fixed *expr.Expr
 }
 
 // Whole reports whether the whole column is assigned, not a field in it.
@@ -58,6 +58,9 @@ func (t *Target) Assignments(set []sqlparse.Assignment, scope *expr.Scope) ([]As
 			}
 			n := min(len(o.path), len(a.path))
 			if slices.Equal(o.path[:n], a.path[:n]) {
+				if len(o.path) != len(a.path) {
+					return nil, fail(a.pos, ClassAssignedTwice, "conflicting assignments: %s is assigned as a whole and a field of it by itself", t.Fields[col].Name)
+				}
 				return nil, fail(a.pos, ClassAssignedTwice, "%s is assigned twice", s.Target)
 			}
 		}
@@ -83,7 +86,11 @@ func (t *Target) value(a *Assignment, e sqlparse.Expr, scope *expr.Scope) error 
 	if err != nil {
 		return err
 	}
-	a.constant = x.Foldable()
+	if fixed, ok := Fixed(e, scope.Env); ok {
+		if a.fixed, err = expr.AssignmentCast(fixed, t.Fields[a.Col].Name, a.leaf); err != nil {
+			return err
+		}
+	}
 	a.x, err = expr.AssignmentCast(x, t.Fields[a.Col].Name, a.leaf)
 	return err
 }

@@ -2,6 +2,8 @@ package assign
 
 import (
 	"errors"
+	"slices"
+	"strings"
 
 	"applier/merger/expr"
 	"applier/merger/sqlparse"
@@ -25,6 +27,9 @@ func (t *Target) Clause(c *sqlparse.MergeClause, scope, source *expr.Scope) (*Cl
 	out := &Clause{Action: c.Action, pos: c.Pos}
 	var err error
 	if c.Cond != nil {
+		if err := Deterministic(c.Cond); err != nil {
+			return nil, err
+		}
 		if out.Cond, err = expr.CompileBool(c.Cond, scope); err != nil {
 			return nil, err
 		}
@@ -64,6 +69,22 @@ func (t *Target) star(c *sqlparse.MergeClause, out *Clause, source *expr.Scope) 
 	return nil
 }
 
+// chance are the functions whose value is another one each time.
+var chance = []string{"rand", "random", "randn", "randstr", "uniform", "uuid", "shuffle", "monotonically_increasing_id"}
+
+// Deterministic refuses conditions of MERGE that are a matter of chance: a row could
+// meet one when a statement is planned and not when it is planned again.
+func Deterministic(cond sqlparse.Expr) error {
+	var found error
+	sqlparse.Walk(cond, func(n sqlparse.Node) bool {
+		if call, ok := n.(*sqlparse.Call); ok && found == nil && slices.Contains(chance, strings.ToLower(call.Func.Last())) {
+			found = fail(call.Pos, "UNSUPPORTED_MERGE_CONDITION.NON_DETERMINISTIC", "%s in a condition of MERGE: its value is another one each time", call.Func)
+		}
+		return found == nil
+	})
+	return found
+}
+
 func classOf(err error) string {
 	var e *expr.Error
 	if errors.As(err, &e) {
@@ -76,8 +97,8 @@ func classOf(err error) string {
 // whether a row asks for it or not. UPDATE finds out when it has a row.
 func checkConstants(list []Assignment) error {
 	for i := range list {
-		if a := &list[i]; a.constant {
-			if _, err := a.x.Eval(nil); err != nil && classOf(err) != expr.ClassNotNull {
+		if a := &list[i]; a.fixed != nil {
+			if _, err := a.fixed.Eval(nil); err != nil && classOf(err) != expr.ClassNotNull {
 				return err
 			}
 		}

@@ -128,7 +128,8 @@ func TestRun_ATableWhoseRowsAreAllDeletedBecomesEmpty(t *testing.T) {
 	w.holds()
 }
 
-// Others are faster, again and again: the commit is built anew each time.
+// Others are faster, again and again: the commit is built anew each time, and the files
+// that they have added since the plan stay (N10 of row-level.md).
 func TestRun_CommitsOnTopOfWhoeverWasFaster(t *testing.T) {
 	w := newWorld(t, 4, modes["deletion vectors"])
 	for range 6 {

@@ -57,6 +57,9 @@ func boolean(x *Expr, e sqlparse.Expr, class, what string) error {
 // Type returns the type of the expression's values.
 func (x *Expr) Type() Type { return x.node.typ }
 
+// Char returns n if the expression is a CHAR(n) column and nothing else, 0 otherwise.
+func (x *Expr) Char() int { return x.node.char }
+
 // Pos returns where the expression begins.
 func (x *Expr) Pos() sqlparse.Pos { return x.node.pos }
 

@@ -232,4 +232,21 @@ func (t Type) String() string {
 }
 
 // sql spells the type for messages: "DECIMAL(5,2)" in quotes.
-func (t Type) sql() string { return `"` + strings.ToUpper(t.String()) + `"` }
+func (t Type) sql() string { return `"` + t.upper() + `"` }
+
+// upper is String with the words in capitals, and the names of fields as they are.
+func (t Type) upper() string {
+	switch t.Kind {
+	case Array:
+		return "ARRAY<" + t.Elem.upper() + ">"
+	case Map:
+		return "MAP<" + t.Key.upper() + "," + t.Elem.upper() + ">"
+	case Struct:
+		parts := make([]string, len(t.Fields))
+		for i, f := range t.Fields {
+			parts[i] = f.Name + ":" + f.Type.upper()
+		}
+		return "STRUCT<" + strings.Join(parts, ",") + ">"
+	}
+	return strings.ToUpper(t.String())
+}

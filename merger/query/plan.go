@@ -20,6 +20,12 @@ type Relation struct {
 	// slots in need are read; the others may hold anything. The slice may be reused,
 	// what the values point at stays valid until the query's end.
 	Scan func(ctx context.Context, need []int, yield func(expr.Row) error) error
+	// Narrow, if not nil, is told of the condition that the query has for the rows of
+	// this relation alone, with what qualifies its columns there: Scan may leave out rows
+	// for which it is not true, unless that hides an error.
+	Narrow func(where sqlparse.Expr, qualifier []string)
+	// Explain, if not nil, says what Scan will read.
+	Explain func(ctx context.Context, need []int) (string, error)
 	// View is the query of a view, instead of Columns and Scan.
 	View *sqlparse.Query
 }
@@ -34,6 +40,18 @@ type Source interface {
 type Column struct {
 	Name string
 	Type expr.Type
+	// Char is n if it is a CHAR(n) column of a table, passed on as it is.
+	Char int
+}
+
+// Declared is the type of the column for what is built upon the plan: a CHAR compares
+// as one there, too.
+func (c Column) Declared() expr.Type {
+	t := c.Type
+	if c.Char > 0 {
+		t.Length, t.Char = c.Char, true
+	}
+	return t
 }
 
 // Plan is a compiled query. One goroutine runs it at a time.
@@ -41,6 +59,7 @@ type Plan struct {
 	cols       []Column
 	correlated bool
 	scan       scan
+	reads      []func(context.Context) (string, error)
 }
 
 // scan hands rows to yield; the slice is the scan's own.
@@ -57,8 +76,25 @@ var errStop = errors.New("enough rows")
 
 // Compile resolves a query. Errors are *expr.Error, *sqlparse.Error or the source's.
 func Compile(ctx context.Context, q *sqlparse.Query, src Source, env *expr.Env) (*Plan, error) {
-	b := &builder{ctx: ctx, src: src, env: env}
-	return b.query(q, nil)
+	b := &builder{ctx: ctx, src: src, env: env, reads: new([]func(context.Context) (string, error))}
+	p, err := b.query(q, nil)
+	if err == nil {
+		p.reads = *b.reads
+	}
+	return p, err
+}
+
+// Reads says what the query reads of each table, in the order of the text.
+func (p *Plan) Reads(ctx context.Context) ([]string, error) {
+	var lines []string
+	for _, read := range p.reads {
+		line, err := read(ctx)
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, line)
+	}
+	return lines, nil
 }
 
 // Subqueries returns what compiles the sub-queries of conditions outside of a query,
@@ -109,6 +145,9 @@ type builder struct {
 	env   *expr.Env
 	ctes  []cte
 	depth int
+	// reads gathers what the tables of a query say about it; nil for sub-queries of
+	// conditions.
+	reads *[]func(context.Context) (string, error)
 }
 
 // cte is a named query with the number of names that its own text can see.

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"context"
 	"slices"
 
 	"applier/merger/expr"
@@ -14,6 +15,8 @@ type relation struct {
 	scan scan
 	// use notes that a slot is read; nil if nobody wants to know.
 	use func(slot int)
+	// narrow hands the WHERE of a SELECT to the table that it is from; nil if none.
+	narrow func(where sqlparse.Expr)
 }
 
 // used is use for a relation that may be without.
@@ -64,7 +67,7 @@ func (b *builder) table(p *Plan, ref *sqlparse.TableRef) (*relation, error) {
 		return nil, err
 	}
 	if rel.View != nil {
-		view := &builder{ctx: b.ctx, src: b.src, env: b.env, depth: b.depth}
+		view := &builder{ctx: b.ctx, src: b.src, env: b.env, depth: b.depth, reads: b.reads}
 		sub, err := view.query(rel.View, nil)
 		if err != nil {
 			return nil, err
@@ -78,6 +81,16 @@ func (b *builder) table(p *Plan, ref *sqlparse.TableRef) (*relation, error) {
 		}
 	}}
 	out.scan = func(r *run, yield func(expr.Row) error) error { return rel.Scan(r.ctx, need, yield) }
+	if rel.Explain != nil && b.reads != nil {
+		*b.reads = append(*b.reads, func(ctx context.Context) (string, error) { return rel.Explain(ctx, need) })
+	}
+	if rel.Narrow != nil && (ref.Alias == nil || len(ref.Alias.Columns) == 0) {
+		name := rel.Name
+		if ref.Alias != nil && ref.Alias.Name != "" {
+			name = []string{ref.Alias.Name}
+		}
+		out.narrow = func(where sqlparse.Expr) { rel.Narrow(where, name) }
+	}
 	return out, out.rename(ref.Alias, rel.Name, ref.Pos)
 }
 
@@ -102,7 +115,7 @@ func (b *builder) common(c cte, ref *sqlparse.TableRef) (*relation, error) {
 func named(p *Plan, alias *sqlparse.Alias, name []string, pos sqlparse.Pos) (*relation, error) {
 	r := &relation{scan: p.scan}
 	for i, c := range p.cols {
-		r.cols = append(r.cols, expr.Column{Name: c.Name, Type: c.Type, Slot: i})
+		r.cols = append(r.cols, expr.Column{Name: c.Name, Type: c.Declared(), Slot: i})
 	}
 	return r, r.rename(alias, name, pos)
 }

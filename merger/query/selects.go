@@ -45,6 +45,9 @@ func (b *builder) selectQuery(p *Plan, sel *sqlparse.Select, q *sqlparse.Query, 
 	if err != nil {
 		return err
 	}
+	if from.narrow != nil && sel.Where != nil {
+		from.narrow(sel.Where)
+	}
 	if err := s.expand(); err != nil {
 		return err
 	}
@@ -186,7 +189,7 @@ func (s *selecting) compileItems() error {
 		if it.name == "" {
 			it.name = outputName(it.ast)
 		}
-		s.p.cols = append(s.p.cols, Column{Name: it.name, Type: x.Type()})
+		s.p.cols = append(s.p.cols, Column{Name: it.name, Type: x.Type(), Char: x.Char()})
 	}
 	return nil
 }

@@ -2,11 +2,13 @@ package sql
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"applier/merger/publish"
 	"applier/merger/sqlparse"
+	"applier/storage/objstore"
 	"applier/storage/paimon"
 )
 
@@ -37,6 +39,12 @@ func planOf(stmt sqlparse.Statement) (plan, sqlparse.Name, *sqlparse.Alias) {
 // snapshot, its files are written, the snapshot is published. Whoever was overtaken
 // plans again, on what the other one left: two statements never mix.
 func (r *run) change(ctx context.Context, stmt sqlparse.Statement) (*Result, error) {
+	if m, ok := stmt.(*sqlparse.Merge); ok && r.evolves(m) {
+		var err error
+		if stmt, err = r.evolve(ctx, m); err != nil {
+			return nil, err
+		}
+	}
 	do, name, alias := planOf(stmt)
 	return r.changeBy(ctx, name, alias, do)
 }
@@ -52,15 +60,46 @@ func (r *run) changeBy(ctx context.Context, name sqlparse.Name, alias *sqlparse.
 			return nil, err
 		}
 		done, err := r.attempt(ctx, do, tg, e)
+		if err != nil && r.expired(ctx, tg, err) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
 		if done {
+			r.warnOfDefaults(tg)
 			// What is done is done, whoever cancels now.
 			return r.snapshot(context.WithoutCancel(ctx), tg.name, tg.t, e.note())
 		}
 	}
 	return nil, fail(name.Position(), ClassOvertaken, "the statement was overtaken %d times by other commits to the table: run it again", attempts)
+}
+
+// expired reports whether an error comes from a snapshot that was removed, with files
+// that only it named, while it was read: the newest one has all of its own.
+func (r *run) expired(ctx context.Context, tg *target, err error) bool {
+	if !errors.Is(err, objstore.ErrNotExist) || tg.st.Snapshot == nil {
+		return false
+	}
+	id, err := paimon.LatestSnapshotID(ctx, tg.t.Bucket(), tg.t.Paths())
+	return err == nil && id > tg.st.Snapshot.ID
+}
+
+// newestSchema returns the id of the table's newest schema. It does not fit if it lacks
+// a column that the statement was planned with, or has it under another name or type:
+// then the statement means something else. Files keep the schema that they were made with.
+func (tg *target) newestSchema(ctx context.Context) (id int64, fits bool, err error) {
+	s, err := paimon.LatestSchema(ctx, tg.t.Bucket(), tg.t.Paths())
+	if err != nil || s.ID == tg.t.Schema().ID {
+		return 0, err == nil, err
+	}
+	for _, f := range tg.t.Schema().Fields {
+		at := s.ColumnByID(f.ID)
+		if at < 0 || s.Fields[at].Name != f.Name || !s.Fields[at].Type.Equal(f.Type) {
+			return s.ID, false, nil
+		}
+	}
+	return s.ID, true, nil
 }
 
 // attempt plans, writes and publishes once; not done if somebody else was first.
@@ -82,7 +121,11 @@ func (r *run) attempt(ctx context.Context, do plan, tg *target, e *editor) (done
 		return false, err
 	}
 	for range attempts {
-		won, unknown, err := r.publish(ctx, tg, ch, e)
+		schemaID, fits, err := tg.newestSchema(ctx)
+		if err != nil || !fits {
+			return false, err
+		}
+		won, unknown, err := r.publish(ctx, tg, ch, e, schemaID)
 		keep = won || unknown
 		if won || err != nil {
 			return won, err
@@ -104,13 +147,13 @@ func (r *run) attempt(ctx context.Context, do plan, tg *target, e *editor) (done
 }
 
 // publish makes one snapshot of the changes; unknown if nobody knows whether it did.
-func (r *run) publish(ctx context.Context, tg *target, ch paimon.Changes, e *editor) (won, unknown bool, err error) {
+func (r *run) publish(ctx context.Context, tg *target, ch paimon.Changes, e *editor, schemaID int64) (won, unknown bool, err error) {
 	if err := publish.Secure(ctx, tg.t, tg.st.Snapshot, r.o.Now()); err != nil {
 		return false, false, err
 	}
 	c, err := tg.t.BuildCommit(ctx, tg.st, ch, paimon.CommitInfo{
 		UUID: r.o.NewUUID(), User: r.o.User, Identifier: paimon.BatchCommitIdentifier, Operation: e.op,
-		TimeMillis: r.o.Now().UnixMilli(), NewUUID: r.o.NewUUID,
+		TimeMillis: r.o.Now().UnixMilli(), NewUUID: r.o.NewUUID, SchemaID: schemaID,
 	})
 	if err != nil {
 		return false, false, err
@@ -150,7 +193,11 @@ func (e *editor) note() string {
 			if text != "" {
 				text += ", "
 			}
-			text += fmt.Sprintf("%d rows %s", c.n, c.what)
+			rows := "rows"
+			if c.n == 1 {
+				rows = "row"
+			}
+			text += fmt.Sprintf("%d %s %s", c.n, rows, c.what)
 		}
 	}
 	return text

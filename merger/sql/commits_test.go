@@ -44,7 +44,7 @@ func TestCommits_HaveKindOperationAndCounts(t *testing.T) {
 	for _, c := range []struct{ sql, cow, dv string }{
 		{"INSERT INTO t VALUES (4, 'd'), (5, 'e')", "2 APPEND WRITE +2/5 live 5: +2", "2 APPEND WRITE +2/5 live 5: +2"},
 		{"INSERT INTO t SELECT * FROM t WHERE a > 100", "1 APPEND WRITE +3/3 live 3: +3", "1 APPEND WRITE +3/3 live 3: +3"},
-		{"UPDATE t SET c = 'x' WHERE a = 1", "2 OVERWRITE UPDATE +0/3 live 3: -3 +2 +1", "2 OVERWRITE UPDATE +1/4 live 3: +1"},
+		{"UPDATE t SET c = 'x' WHERE a = 1", "2 OVERWRITE UPDATE +0/3 live 3: -3 +3", "2 OVERWRITE UPDATE +1/4 live 3: +1"},
 		{"UPDATE t SET c = c", "2 OVERWRITE UPDATE +0/3 live 3: -3 +3", "2 OVERWRITE UPDATE +3/6 live 3: +3"},
 		{"UPDATE t SET c = 'x' WHERE a = 7", "1 APPEND WRITE +3/3 live 3: +3", "1 APPEND WRITE +3/3 live 3: +3"},
 		{"DELETE FROM t WHERE a = 1", "2 OVERWRITE DELETE -1/2 live 2: -3 +2", "2 OVERWRITE DELETE +0/3 live 2:"},
@@ -54,7 +54,7 @@ func TestCommits_HaveKindOperationAndCounts(t *testing.T) {
 		{"TRUNCATE TABLE t", "2 OVERWRITE TRUNCATE -3/0 live 0: -3", "2 OVERWRITE TRUNCATE -3/0 live 0: -3"},
 		{
 			merge + "WHEN MATCHED AND s.c = 'm' THEN UPDATE SET c = s.c WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT *",
-			"2 OVERWRITE MERGE +0/3 live 3: -3 +1 +2", "2 OVERWRITE MERGE +2/5 live 3: +2",
+			"2 OVERWRITE MERGE +0/3 live 3: -3 +3", "2 OVERWRITE MERGE +2/5 live 3: +2",
 		},
 		{merge + "WHEN NOT MATCHED THEN INSERT *", "2 APPEND MERGE +1/4 live 4: +1", "2 APPEND MERGE +1/4 live 4: +1"},
 		{merge + "WHEN MATCHED AND t.c = 'zz' THEN DELETE", "2 OVERWRITE MERGE +0/3 live 3: -3 +3", "1 APPEND WRITE +3/3 live 3: +3"},

@@ -47,6 +47,21 @@ func storeDefault(e sqlparse.Expr, f types.Field, env *expr.Env) (storedDefault,
 	return storedDefault{text: &text}, nil
 }
 
+// warnOfDefaults names the columns of a changed table for which Java writers store
+// another default than we do.
+func (r *run) warnOfDefaults(tg *target) {
+	for _, f := range tg.Fields {
+		here, java, differ := defaults.Disputed(f)
+		key := tg.name.String() + "." + f.Name
+		if !differ || r.o.Warn == nil || r.warned[key] {
+			continue
+		}
+		r.warned[key] = true
+		r.o.Warn("the default of column " + key + " is " + here + " here and " + java +
+			" for Paimon's Java writers: ALTER COLUMN … SET DEFAULT stores it so that all agree")
+	}
+}
+
 // sameFamily refuses defaults of quite another kind than their column, as TRUE for a
 // number: CAST would take them, but hardly anybody means that.
 func sameFamily(e sqlparse.Expr, f types.Field, env *expr.Env) error {

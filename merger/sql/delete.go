@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"applier/merger/assign"
 	"applier/merger/expr"
 	"applier/merger/query"
 	"applier/merger/sqlparse"
@@ -24,7 +25,7 @@ func (r *run) condition(ctx context.Context, where sqlparse.Expr, with []sqlpars
 	if err != nil {
 		return nil, nil, err
 	}
-	return x, pushed(where, tg, scope), nil
+	return x, pushed(where, &tg.Target, r.env), nil
 }
 
 func (r *run) delete(ctx context.Context, n *sqlparse.Delete, tg *target, e *editor) error {
@@ -32,7 +33,7 @@ func (r *run) delete(ctx context.Context, n *sqlparse.Delete, tg *target, e *edi
 	if err != nil {
 		return err
 	}
-	if every(where) || neverNull(n.Where, tg) {
+	if r.every(n.Where) || neverNull(n.Where, tg) {
 		e.op, e.overwrite, e.force = paimon.OperationTruncate, true, true
 		return e.dropPartitions(ctx, func([]types.Datum) (bool, error) { return true, nil })
 	}
@@ -57,12 +58,16 @@ func (r *run) delete(ctx context.Context, n *sqlparse.Delete, tg *target, e *edi
 }
 
 // every reports whether a condition holds for all rows, whatever is in them.
-func every(where *expr.Expr) bool {
+func (r *run) every(where sqlparse.Expr) bool {
 	if where == nil {
 		return true
 	}
-	d, ok := where.Constant()
-	return ok && !d.Null && d.I != 0
+	x, ok := assign.Fixed(where, r.env)
+	if !ok || x.Type().Kind != expr.Boolean {
+		return false
+	}
+	d, err := x.Eval(nil)
+	return err == nil && !d.Null && d.I != 0
 }
 
 // neverNull reports whether a condition asks no more than that a NOT NULL column is
@@ -93,6 +98,12 @@ func simplePattern(x *sqlparse.Like) bool {
 	return !strings.ContainsAny(strings.Trim(lit.Value, "%"), "%_\\")
 }
 
+// isConstant reports whether an expression is the same for every row.
+func (r *run) isConstant(e sqlparse.Expr) bool {
+	x, err := expr.Compile(e, &expr.Scope{Env: r.env})
+	return err == nil && x.Foldable()
+}
+
 // partitionCondition compiles the WHERE of a DELETE that drops whole partitions:
 // one that names partition columns only. nil if it is none.
 func (r *run) partitionCondition(ctx context.Context, n *sqlparse.Delete, tg *target) *expr.Expr {
@@ -105,6 +116,9 @@ func (r *run) partitionCondition(ctx context.Context, n *sqlparse.Delete, tg *ta
 		case *sqlparse.ColumnRef:
 			refs++
 		case *sqlparse.Call:
+			if r.isConstant(x) { // of date_sub('2024-12-17', 1) the value counts
+				return false
+			}
 			plain = plain && slices.Contains(metadataFunctions, strings.ToLower(x.Func.Last()))
 		case *sqlparse.Like:
 			plain = plain && simplePattern(x)

@@ -32,7 +32,7 @@ func TestDocs_ExamplesRun(t *testing.T) {
 			}
 			ran++
 			if _, ok := stmt.(*sqlparse.QueryStmt); ok {
-				require.Equal(t, printed(text[p.End:end]), plain(res), p.Text())
+				require.Equal(t, printed(text[p.End:end]), plain(s, res), p.Text())
 			}
 		}
 	}
@@ -43,7 +43,7 @@ func TestDocs_ExamplesRun(t *testing.T) {
 func TestDocs_ListEveryDifference(t *testing.T) {
 	b, err := os.ReadFile("../../docs/sql.md")
 	require.NoError(t, err)
-	for _, d := range []difference{engineBug, defaultTaken, defaultFilled, carriedDefault, defaultValue, prunedTarget, fannedOut, rowIDOrder, keptRowID, provenConstant, earlyCast} {
+	for _, d := range []difference{engineBug, defaultTaken, defaultFilled, carriedDefault, defaultValue, prunedTarget, fannedOut, rowIDOrder, keptRowID, earlyCast, evolves} {
 		require.Contains(t, string(b), "| "+string(d)+" |")
 	}
 }

@@ -28,11 +28,14 @@ type editor struct {
 
 	touched map[paimon.FileKey]*touched
 	order   []*touched
-	fresh   sink
-	moved   sink // new versions of rows, whose ids are kept
-	buckets *paimon.BucketStates
-	added   []manifest.Entry
-	written []string // keys
+	// left is what is to be kept of replaced files, by bucket.
+	left      map[paimon.BucketKey][]paimon.Part
+	leftOrder []paimon.BucketKey
+	fresh     sink
+	moved     sink // new versions of rows, whose ids are kept
+	buckets   *paimon.BucketStates
+	added     []manifest.Entry
+	written   []string // keys
 	// How many rows were inserted, updated, deleted.
 	inserted, updated, deleted int64
 }
@@ -49,7 +52,7 @@ func (r *run) editor(ctx context.Context, tg *target, dry bool) (*editor, error)
 	if err != nil {
 		return nil, err
 	}
-	e := &editor{tg: tg, r: r, writer: w, dry: dry, touched: map[paimon.FileKey]*touched{}}
+	e := &editor{tg: tg, r: r, writer: w, dry: dry, touched: map[paimon.FileKey]*touched{}, left: map[paimon.BucketKey][]paimon.Part{}}
 	e.fresh.fields, e.moved.fields = tg.Fields, tg.Fields
 	if tg.t.Buckets() > 0 {
 		files, err := tg.t.Files(ctx, tg.st, nil)
@@ -107,27 +110,18 @@ func (e *editor) empty() bool {
 
 // changes writes what is left to write and returns what is to be committed.
 func (e *editor) changes(ctx context.Context) (ch paimon.Changes, err error) {
-	if err := e.flush(ctx, &e.moved); err != nil {
-		return ch, err
-	}
-	if err := e.flush(ctx, &e.fresh); err != nil {
-		return ch, err
-	}
 	ch.Overwrite = e.overwrite
 	refs, err := e.tg.t.LiveVectors(e.tg.st.Index)
 	if err != nil {
 		return ch, err
 	}
 	var vectors []paimon.VectorChange
-	rows := map[paimon.FileKey]int64{}
 	for _, t := range e.order {
 		k := paimon.KeyOf(&t.entry)
 		ref, has := refs[k]
 		switch {
 		case t.whole || !e.tg.t.Options().DeletionVectors:
-			if err := e.rewrite(ctx, &ch, t); err != nil {
-				return ch, err
-			}
+			e.replace(&ch, t)
 			if has {
 				vectors = append(vectors, paimon.VectorChange{File: k})
 			}
@@ -142,46 +136,41 @@ func (e *editor) changes(ctx context.Context) (ch paimon.Changes, err error) {
 			vectors = append(vectors, paimon.VectorChange{File: k, Vector: t.drop})
 		}
 	}
-	ch.Add = append(ch.Add, e.added...)
-	if len(vectors) == 0 {
-		return ch, nil
-	}
-	files, err := e.tg.t.Files(ctx, e.tg.st, nil)
-	if err != nil {
+	if err := e.flush(ctx, &e.moved); err != nil {
 		return ch, err
 	}
+	if err := e.flush(ctx, &e.fresh); err != nil {
+		return ch, err
+	}
+	if err := e.rewrite(ctx); err != nil {
+		return ch, err
+	}
+	ch.Add = append(ch.Add, e.added...)
+	if len(vectors) > 0 {
+		ch.Index, err = e.vectors(ctx, vectors, refs)
+	}
+	return ch, err
+}
+
+// vectors makes the index files of changed deletion vectors.
+func (e *editor) vectors(ctx context.Context, list []paimon.VectorChange, refs map[paimon.FileKey]paimon.VectorRef) (*paimon.IndexChange, error) {
+	files, err := e.tg.t.Files(ctx, e.tg.st, nil)
+	if err != nil {
+		return nil, err
+	}
+	rows := map[paimon.FileKey]int64{}
 	for i := range files {
 		rows[paimon.KeyOf(&files[i])] = files[i].File.Rows
 	}
-	slices.SortStableFunc(vectors, func(a, b paimon.VectorChange) int {
+	slices.SortStableFunc(list, func(a, b paimon.VectorChange) int {
 		if c := strings.Compare(a.File.Partition, b.File.Partition); c != 0 {
 			return c
 		}
 		return int(a.File.Bucket) - int(b.File.Bucket)
 	})
-	ch.Index, err = e.tg.t.BuildVectors(e.tg.st, vectors, func(k paimon.FileKey) (*roaring.Bitmap, error) {
+	return e.tg.t.BuildVectors(e.tg.st, list, func(k paimon.FileKey) (*roaring.Bitmap, error) {
 		return e.tg.t.ReadVector(ctx, refs[k], rows[k])
 	}, e.r.o.NewUUID)
-	return ch, err
-}
-
-// rewrite replaces a file by one without the rows that go, if any is left.
-func (e *editor) rewrite(ctx context.Context, ch *paimon.Changes, t *touched) error {
-	ch.Delete = append(ch.Delete, t.entry)
-	if t.whole || int64(t.drop.GetCardinality()) == t.entry.File.Rows {
-		return nil
-	}
-	n, err := e.writer.Rewrite(ctx, &t.entry, t.drop)
-	if err != nil {
-		return err
-	}
-	keys, err := e.tg.t.FileKeys(n)
-	if err != nil {
-		return err
-	}
-	e.written = append(e.written, keys...)
-	ch.Add = append(ch.Add, *n)
-	return nil
 }
 
 // discard takes away what was written, which nothing refers to.

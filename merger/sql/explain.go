@@ -3,6 +3,7 @@ package sql
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"applier/merger/query"
 	"applier/merger/sqlparse"
@@ -22,9 +23,30 @@ func (r *run) explain(ctx context.Context, n *sqlparse.Explain) (*Result, error)
 		for _, c := range p.Columns() {
 			res.add("  " + c.Name + " " + c.Type.String())
 		}
-		return res, nil
+		reads, err := p.Reads(ctx)
+		for _, line := range reads {
+			for l := range strings.SplitSeq(line, "\n") {
+				res.add(l)
+			}
+		}
+		return res, err
 	}
-	do, name, alias := planOf(n.Stmt)
+	stmt := n.Stmt
+	if m, ok := stmt.(*sqlparse.Merge); ok && r.evolves(m) {
+		_, t, err := r.open(ctx, m.Table, paimon.Write)
+		if err != nil {
+			return nil, err
+		}
+		ev, err := r.evolution(ctx, m, t.Schema())
+		if err != nil {
+			return nil, err
+		}
+		if len(ev.paths) > 0 {
+			res.add("new columns: " + ev.added())
+		}
+		stmt = ev.rewritten(t.Schema().Fields)
+	}
+	do, name, alias := planOf(stmt)
 	if do == nil {
 		res.add("no rows are changed: " + sqlparse.Format(n.Stmt))
 		return res, nil

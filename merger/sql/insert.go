@@ -308,6 +308,10 @@ func (e *editor) dropPartitions(ctx context.Context, which func(values []types.D
 	if err != nil {
 		return err
 	}
+	vectors, err := e.tg.t.LiveVectors(e.tg.st.Index)
+	if err != nil {
+		return err
+	}
 	chosen := map[string]bool{}
 	var left []manifest.Entry
 	for i := range files {
@@ -326,6 +330,9 @@ func (e *editor) dropPartitions(ctx context.Context, which func(values []types.D
 		if ok {
 			e.drop(&files[i])
 			e.deleted += files[i].File.Rows
+			if v, ok := vectors[paimon.KeyOf(&files[i])]; ok {
+				e.deleted -= max(v.At.Cardinality, 0) // those were deleted before
+			}
 		} else {
 			left = append(left, files[i])
 		}

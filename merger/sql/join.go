@@ -2,6 +2,7 @@ package sql
 
 import (
 	"strings"
+	"time"
 
 	"applier/merger/expr"
 	"applier/merger/sqlparse"
@@ -55,7 +56,7 @@ func newJoin(on sqlparse.Expr, target, source, both *expr.Scope, rows *mergeRows
 }
 
 // newJoinKey reads an equality whose sides are each of one table only, and of types
-// whose equality is that of their hashes.
+// whose equality is that of their hashes: not CHARs, whose trailing blanks do not count.
 func newJoinKey(e sqlparse.Expr, target, source *expr.Scope) (joinKey, bool) {
 	b, ok := e.(*sqlparse.Binary)
 	if !ok || b.Op != "=" && b.Op != "<=>" {
@@ -71,7 +72,7 @@ func newJoinKey(e sqlparse.Expr, target, source *expr.Scope) (joinKey, bool) {
 			continue
 		}
 		common, ok := expr.CommonType(t.Type(), s.Type())
-		if !ok || !hashable(t.Type(), s.Type()) {
+		if !ok || t.Char() > 0 || s.Char() > 0 || !hashable(t.Type(), s.Type()) {
 			return joinKey{}, false
 		}
 		return joinKey{
@@ -84,7 +85,7 @@ func newJoinKey(e sqlparse.Expr, target, source *expr.Scope) (joinKey, bool) {
 
 func hashable(a, b expr.Type) bool {
 	integer := func(t expr.Type) bool { return t.Kind >= expr.TinyInt && t.Kind <= expr.BigInt }
-	if a.Char || b.Char || a.Collation != "" || b.Collation != "" || a.HasMap() {
+	if a.Collation != "" || b.Collation != "" || a.HasMap() {
 		return false
 	}
 	return a.Equal(b) || integer(a) && integer(b)
@@ -178,11 +179,11 @@ func (j *join) clear(row expr.Row) {
 }
 
 // keyText shows the key of a target row; "" without keys.
-func (j *join) keyText(row expr.Row) string {
+func (j *join) keyText(row expr.Row, zone *time.Location) string {
 	var parts []string
 	for i := range j.keys {
 		if d, err := j.keys[i].target.Eval(row); err == nil {
-			parts = append(parts, j.keys[i].text+" = "+valueText(j.keys[i].target.Type(), d))
+			parts = append(parts, j.keys[i].text+" = "+valueText(j.keys[i].target.Type(), d, zone))
 		}
 	}
 	return strings.Join(parts, ", ")

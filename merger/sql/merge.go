@@ -2,7 +2,9 @@ package sql
 
 import (
 	"context"
+	"errors"
 	"strings"
+	"time"
 
 	"applier/merger/assign"
 	"applier/merger/expr"
@@ -21,14 +23,12 @@ type merging struct {
 	join    *join
 	clauses [3][]*assign.Clause // by family
 	row     expr.Row
+	zone    *time.Location // of messages
 }
 
 func (r *run) merge(ctx context.Context, n *sqlparse.Merge, tg *target, e *editor) error {
 	e.op = paimon.OperationMerge
-	if n.SchemaEvolution {
-		return fail(n.Pos, sqlparse.ClassUnsupported, "MERGE WITH SCHEMA EVOLUTION is not supported: add the columns with ALTER TABLE first")
-	}
-	m := &merging{tg: tg, e: e, n: n}
+	m := &merging{tg: tg, e: e, n: n, zone: r.zone}
 	if err := r.compileMerge(ctx, m); err != nil {
 		return err
 	}
@@ -49,6 +49,9 @@ func (r *run) compileMerge(ctx context.Context, m *merging) error {
 	target := m.tg.scope(r)
 	from := &expr.Scope{Columns: source.cols, Env: r.env}
 	both := &expr.Scope{Columns: append(append([]expr.Column(nil), target.Columns...), from.Columns...), Env: r.env}
+	if err := assign.Deterministic(m.n.On); err != nil {
+		return err
+	}
 	if m.join, err = newJoin(m.n.On, target, from, both, source); err != nil {
 		return err
 	}
@@ -63,11 +66,23 @@ func (r *run) compileMerge(ctx context.Context, m *merging) error {
 		}
 		out, err := m.tg.Clause(c, scope, from)
 		if err != nil {
-			return err
+			return seenBy(c.Family, err)
 		}
 		m.clauses[c.Family] = append(m.clauses[c.Family], out)
 	}
 	return nil
+}
+
+// seenBy adds to the error about an unknown column which columns a clause sees.
+func seenBy(f sqlparse.MergeFamily, err error) error {
+	var e *expr.Error
+	side := map[sqlparse.MergeFamily]string{sqlparse.NotMatched: "source", sqlparse.NotMatchedBySource: "target"}[f]
+	if side == "" || !errors.As(err, &e) || !strings.HasPrefix(e.Message, "there is no column") {
+		return err
+	}
+	told := *e
+	told.Message += " (this clause sees the columns of the " + side + " only)"
+	return &told
 }
 
 // mergeRows are the rows of a MERGE's source, read once.
@@ -76,19 +91,22 @@ type mergeRows struct {
 	rows []expr.Row
 }
 
+// starOf is the query of all columns of a MERGE's source.
+func starOf(n *sqlparse.Merge) *sqlparse.Query {
+	pos := n.Source.Position()
+	star := sqlparse.SelectItem{Pos: pos, X: &sqlparse.Star{Pos: pos}}
+	return &sqlparse.Query{Pos: pos, With: n.With, Body: &sqlparse.Select{Pos: pos, Items: []sqlparse.SelectItem{star}, From: n.Source}}
+}
+
 func (r *run) mergeSource(ctx context.Context, n *sqlparse.Merge, slot int) (*mergeRows, error) {
-	star := sqlparse.SelectItem{Pos: n.Source.Position(), X: &sqlparse.Star{Pos: n.Source.Position()}}
-	q := &sqlparse.Query{Pos: n.Source.Position(), With: n.With, Body: &sqlparse.Select{
-		Pos: n.Source.Position(), Items: []sqlparse.SelectItem{star}, From: n.Source,
-	}}
-	p, err := query.Compile(ctx, q, r, r.env)
+	p, err := query.Compile(ctx, starOf(n), r, r.env)
 	if err != nil {
 		return nil, err
 	}
 	out := &mergeRows{}
 	name := r.sourceName(n.Source)
 	for i, c := range p.Columns() {
-		out.cols = append(out.cols, expr.Column{Qualifier: name, Name: c.Name, Type: c.Type, Slot: slot + i})
+		out.cols = append(out.cols, expr.Column{Qualifier: name, Name: c.Name, Type: c.Declared(), Slot: slot + i})
 	}
 	r.progress("reading the source")
 	out.rows, err = p.Rows(ctx)
@@ -193,30 +211,31 @@ func (m *merging) inserts(ctx context.Context) error {
 // ambiguous is the error about a target row with more than one partner. It is judged
 // on ON alone, as Paimon does, whatever the clauses' conditions say.
 func (m *merging) ambiguous(row expr.Row, matches []int) error {
-	key := m.join.keyText(m.row)
+	key := m.join.keyText(m.row, m.zone)
 	if key == "" {
-		key = rowText(m.tg.cols, row, 0)
+		key = rowText(m.tg.cols, row, 0, m.zone)
 	}
 	shift := len(m.tg.read)
 	return &expr.Error{Pos: m.n.On.Position(), Class: ClassAmbiguous, Message: "the target row with " + key +
-		" is matched by more than one source row: " + rowText(m.join.cols, m.join.rows[matches[0]], shift) + " and " +
-		rowText(m.join.cols, m.join.rows[matches[1]], shift) + "; leave one source row for each key before the merge"}
+		" is matched by more than one source row: " + rowText(m.join.cols, m.join.rows[matches[0]], shift, m.zone) + " and " +
+		rowText(m.join.cols, m.join.rows[matches[1]], shift, m.zone) + "; leave one source row for each key before the merge"}
 }
 
 // rowText shows a row to people; shift is the slot of its first column.
-func rowText(cols []expr.Column, row expr.Row, shift int) string {
+func rowText(cols []expr.Column, row expr.Row, shift int, zone *time.Location) string {
 	var parts []string
 	for _, c := range cols {
 		if !c.Hidden {
-			parts = append(parts, c.Name+"="+valueText(c.Type, row[c.Slot-shift]))
+			parts = append(parts, c.Name+"="+valueText(c.Type, row[c.Slot-shift], zone))
 		}
 	}
 	return "(" + strings.Join(parts, ", ") + ")"
 }
 
-func valueText(t expr.Type, d types.Datum) string {
+// valueText shows a value to people, in the session's time zone.
+func valueText(t expr.Type, d types.Datum, zone *time.Location) string {
 	if d.Null {
 		return "NULL"
 	}
-	return expr.Text(t, d, nil)
+	return expr.Text(t, d, zone)
 }

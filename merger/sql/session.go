@@ -2,6 +2,7 @@ package sql
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"applier/merger/query"
 	"applier/merger/sqlparse"
 	"applier/storage/catalog"
+	"applier/storage/objstore"
 	"applier/storage/paimon"
 )
 
@@ -24,6 +26,9 @@ type Options struct {
 	NewUUID func() string
 	// Progress, if not nil, is told of long work.
 	Progress func(string)
+	// Warn, if not nil, is told what a person should know about a table that a
+	// statement has changed, each thing once a session.
+	Warn func(string)
 }
 
 // Session runs statements one after the other; it belongs to one goroutine. It
@@ -34,6 +39,7 @@ type Session struct {
 	views    map[string]*view
 	settings map[string]string
 	zone     *time.Location
+	warned   map[string]bool
 }
 
 // view is a temporary view, by its name in lower case.
@@ -47,7 +53,7 @@ func New(o Options) *Session {
 	if o.Name == "" {
 		o.Name = "paimon"
 	}
-	return &Session{o: o, database: catalog.DefaultDatabase, views: map[string]*view{}, settings: map[string]string{}, zone: time.UTC}
+	return &Session{o: o, database: catalog.DefaultDatabase, views: map[string]*view{}, settings: map[string]string{}, zone: time.UTC, warned: map[string]bool{}}
 }
 
 // Database returns the current database.
@@ -118,12 +124,18 @@ func (r *run) execute(ctx context.Context, stmt sqlparse.Statement) (*Result, er
 }
 
 func (r *run) query(ctx context.Context, q *sqlparse.Query) (*Result, error) {
-	p, err := query.Compile(ctx, q, r, r.env)
-	if err != nil {
-		return nil, err
+	for try := 0; ; try++ {
+		p, err := query.Compile(ctx, q, r, r.env)
+		if err != nil {
+			return nil, err
+		}
+		rows, err := p.Rows(ctx)
+		if errors.Is(err, objstore.ErrNotExist) && try < 3 {
+			clear(r.pinned) // a snapshot expired while it was read
+			continue
+		}
+		return &Result{Columns: p.Columns(), Rows: rows}, err
 	}
-	rows, err := p.Rows(ctx)
-	return &Result{Columns: p.Columns(), Rows: rows}, err
 }
 
 // table resolves the name of a table: [[catalog.]database.]table.

@@ -205,14 +205,38 @@ func quoteName(s string) string {
 	return sqlparse.Format(&sqlparse.ColumnRef{Name: sqlparse.Name{Parts: []sqlparse.Ident{{Name: s}}}})
 }
 
+// declaredType spells a column's type as CREATE TABLE takes it.
+func declaredType(t types.Type) string {
+	switch t.Kind {
+	case types.Array:
+		return "ARRAY<" + declaredType(*t.Elem) + ">"
+	case types.Map:
+		return "MAP<" + declaredType(*t.Key) + ", " + declaredType(*t.Elem) + ">"
+	case types.Row:
+		var fields []string
+		for _, f := range t.Fields {
+			field := quoteName(f.Name) + ": " + declaredType(f.Type)
+			if f.Type.NotNull {
+				field += " NOT NULL"
+			}
+			if f.Description != nil {
+				field += " COMMENT " + quoteText(*f.Description)
+			}
+			fields = append(fields, field)
+		}
+		return "STRUCT<" + strings.Join(fields, ", ") + ">"
+	}
+	return strings.ToUpper(typeText(t))
+}
+
 func quoteText(s string) string { return sqlparse.Format(&sqlparse.StringLit{Value: s}) }
 
 // createStatement spells the statement that makes a table like this one.
 func createStatement(name catalog.Name, s *paimon.Schema) string {
 	var b strings.Builder
-	b.WriteString("CREATE TABLE " + name.String() + " (\n")
+	b.WriteString("CREATE TABLE " + quoteName(name.Database) + "." + quoteName(name.Table) + " (\n")
 	for i, f := range s.Fields {
-		b.WriteString("  " + quoteName(f.Name) + " " + strings.ToUpper(typeText(f.Type)))
+		b.WriteString("  " + quoteName(f.Name) + " " + declaredType(f.Type))
 		if f.Type.NotNull {
 			b.WriteString(" NOT NULL")
 		}
@@ -256,8 +280,39 @@ func shownDefault(f types.Field, text string) string {
 	if _, err := sqlparse.ParseExpr(text); err == nil && (!f.Type.IsText() || strings.HasPrefix(text, "'") || strings.HasSuffix(text, ")")) {
 		return text
 	}
-	if d, err := defaults.Constant(f); err == nil && d != nil && f.Type.IsText() {
-		return quoteText(string(d.B))
+	if d, err := defaults.Constant(f); err == nil && d != nil && (f.Type.IsText() || f.Type.IsNested()) {
+		return literal(f.Type, *d)
+	}
+	return quoteText(text)
+}
+
+// literal spells a value as an expression that a column of its type takes.
+func literal(t types.Type, d types.Datum) string {
+	if d.Null {
+		return "NULL"
+	}
+	var items []string
+	switch t.Kind {
+	case types.Array:
+		for _, x := range d.L {
+			items = append(items, literal(*t.Elem, x))
+		}
+		return "ARRAY(" + strings.Join(items, ", ") + ")"
+	case types.Map:
+		for i := 0; i+1 < len(d.L); i += 2 {
+			items = append(items, literal(*t.Key, d.L[i]), literal(*t.Elem, d.L[i+1]))
+		}
+		return "MAP(" + strings.Join(items, ", ") + ")"
+	case types.Row:
+		for i, x := range d.L {
+			items = append(items, literal(t.Fields[i].Type, x))
+		}
+		return "STRUCT(" + strings.Join(items, ", ") + ")"
+	}
+	e, _ := expr.FromStorage(t)
+	text := expr.Text(e, d, nil)
+	if e.Kind == expr.Boolean || e.Kind >= expr.TinyInt && e.Kind <= expr.Decimal {
+		return text
 	}
 	return quoteText(text)
 }

@@ -56,6 +56,10 @@ func (e *editor) flush(ctx context.Context, s *sink) error {
 	if err != nil {
 		return err
 	}
+	rows := s.batch
+	if s == &e.moved {
+		rows = paimon.VersionBatch(s.batch, s.ids)
+	}
 	var objects []objstore.Object
 	for _, k := range order {
 		to := paimon.Target{Partition: []byte(k.Partition), Bucket: k.Bucket}
@@ -64,21 +68,15 @@ func (e *editor) flush(ctx context.Context, s *sink) error {
 				return err
 			}
 		}
-		var files []paimon.Written
-		if s == &e.moved {
-			files, err = e.writer.WriteVersions(to, paimon.VersionBatch(s.batch, s.ids), groups[k])
-		} else {
-			files, err = e.writer.WriteTo(to, s.batch, groups[k])
-		}
-		if err != nil {
-			return err
-		}
-		for _, f := range files {
-			for _, o := range f.Objects() {
-				objects = append(objects, o)
-				e.written = append(e.written, o.Key)
+		if s == &e.moved || !e.tg.t.Options().RowTracking {
+			if joined, err := e.join(ctx, k, to, rows, groups[k]); err != nil {
+				return err
+			} else if joined {
+				continue
 			}
-			e.added = append(e.added, f.Entry)
+		}
+		if objects, err = e.writeTo(s, to, rows, groups[k], objects); err != nil {
+			return err
 		}
 	}
 	if e.buckets != nil {
@@ -87,6 +85,24 @@ func (e *editor) flush(ctx context.Context, s *sink) error {
 	s.batch.Reset()
 	s.ids = s.ids[:0]
 	return e.tg.t.Bucket().PutAll(ctx, objects)
+}
+
+// writeTo encodes rows of one bucket into files of their own, which are added to
+// objects.
+func (e *editor) writeTo(s *sink, to paimon.Target, b *types.Batch, rows []uint32, objects []objstore.Object) ([]objstore.Object, error) {
+	write := e.writer.WriteTo
+	if s == &e.moved {
+		write = e.writer.WriteVersions
+	}
+	files, err := write(to, b, rows)
+	for _, f := range files {
+		for _, o := range f.Objects() {
+			objects = append(objects, o)
+			e.written = append(e.written, o.Key)
+		}
+		e.added = append(e.added, f.Entry)
+	}
+	return objects, err
 }
 
 // groups sorts rows by where they go.

@@ -1,13 +1,16 @@
 package sql
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"applier/merger/assign"
 	"applier/merger/expr"
 	"applier/merger/query"
 	"applier/merger/sqlparse"
@@ -156,7 +159,13 @@ func (r *run) relation(name catalog.Name, p *pinned) *query.Relation {
 	qualifier := []string{r.o.Name, name.Database, name.Table}
 	cols, read := tableColumns(qualifier, p.t)
 	cols, asText := withTexts(cols, qualifier, p.t.Schema().Fields)
-	return &query.Relation{Name: qualifier, Columns: cols, Scan: func(ctx context.Context, need []int, yield func(expr.Row) error) error {
+	var where []paimon.Condition
+	rel := &query.Relation{Name: qualifier, Columns: cols}
+	rel.Narrow = func(e sqlparse.Expr, qualifier []string) {
+		where = pushed(e, &assign.Target{Name: name.String(), Qualifier: qualifier, Fields: p.t.Schema().Fields}, r.env)
+	}
+	rel.Explain = func(ctx context.Context, need []int) (string, error) { return p.explain(ctx, name, need, where) }
+	rel.Scan = func(ctx context.Context, need []int, yield func(expr.Row) error) error {
 		if len(need) == 0 {
 			need = []int{0} // rows are counted, whatever is in them
 		}
@@ -165,12 +174,13 @@ func (r *run) relation(name catalog.Name, p *pinned) *query.Relation {
 			columns[k] = read[slot]
 		}
 		texts := slices.DeleteFunc(slices.Clone(asText), func(slot int) bool { return !slices.Contains(need, slot) })
-		row := make(expr.Row, len(read))
-		return p.t.Scan(ctx, p.st, paimon.ScanOptions{Columns: columns}, func(b *types.Batch) error {
+		row, seen := make(expr.Row, len(read)), r.reading(p.st)
+		return p.t.Scan(ctx, p.st, paimon.ScanOptions{Columns: columns, Where: where}, func(b *types.Batch) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
 			b = keep(b)
+			seen.add(b.Len())
 			for i := range b.Len() {
 				for k, v := range b.Cols {
 					row[need[k]] = v.Datum(i)
@@ -186,7 +196,38 @@ func (r *run) relation(name catalog.Name, p *pinned) *query.Relation {
 			}
 			return nil
 		})
-	}}
+	}
+	return rel
+}
+
+// explain says which files and columns of a table a query reads.
+func (p *pinned) explain(ctx context.Context, name catalog.Name, need []int, where []paimon.Condition) (string, error) {
+	all, err := p.t.Files(ctx, p.st, nil)
+	if err != nil {
+		return "", err
+	}
+	files, err := p.t.Selected(ctx, p.st, where)
+	if err != nil {
+		return "", err
+	}
+	var columns, names []string
+	_, read := tableColumns(nil, p.t)
+	for _, slot := range need {
+		f, err := p.t.ColumnField(read[slot])
+		if err != nil {
+			return "", err
+		}
+		columns = append(columns, f.Name)
+	}
+	for i := range files {
+		names = append(names, "\n  file "+files[i].File.Name+": "+strconv.FormatInt(files[i].File.Rows, 10)+" rows")
+	}
+	snapshot := int64(0)
+	if p.st.Snapshot != nil {
+		snapshot = p.st.Snapshot.ID
+	}
+	return fmt.Sprintf("reads table %s, snapshot %d: %d of %d files, columns %s%s", name, snapshot, len(files), len(all),
+		cmp.Or(strings.Join(columns, ", "), "none (counts rows)"), strings.Join(names, "")), nil
 }
 
 // withTexts adds the columns of types that expressions do not have, as MULTISET: SELECT

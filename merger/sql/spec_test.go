@@ -4,17 +4,17 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
-	"applier/merger/expr"
 	"applier/merger/sqlparse"
 
 	"github.com/stretchr/testify/require"
 )
 
-// The examples of the two documents of the contract, word for word; what they print
-// stands behind "-- " as there. A line "-- error CLASS" is ours.
+// The examples of the two documents with more between them: both modes, refusals, limits
+// that are lifted. A line "-- error CLASS" is ours.
 func TestExecute_GivesWhatTheDocumentsPrint(t *testing.T) {
 	for _, file := range []string{"default-values.sql", "row-level-operations.sql", "row-level-operations-dv.sql"} {
 		t.Run(file, func(t *testing.T) {
@@ -41,12 +41,73 @@ func TestExecute_GivesWhatTheDocumentsPrint(t *testing.T) {
 				require.NoError(t, err, p.Text())
 				statements++
 				if _, ok := stmt.(*sqlparse.QueryStmt); ok {
-					require.Equal(t, want, plain(res), p.Text())
+					require.Equal(t, want, plain(s, res), p.Text())
 				}
 			}
 			require.Greater(t, statements, 3)
 		})
 	}
+}
+
+// The two documents themselves, as they were given: every example in them runs as it
+// stands there, in order, and prints what stands behind it. What the second one says of
+// "the my_table schema from the overview" is the table that it is run on.
+func TestExecute_RunsTheDocumentsVerbatim(t *testing.T) {
+	for _, c := range []struct {
+		file                string
+		statements, results int
+		before              []string
+	}{
+		{"default-values.txt", 17, 5, nil},
+		{"row-level-operations.txt", 5, 0, []string{
+			"CREATE TABLE my_table (product_id BIGINT, price DOUBLE, sales BIGINT, dt STRING)",
+			"INSERT INTO my_table VALUES (1, 10.0, 1, '2026-09-10'), (2, -1.0, 5, '2026-09-10')",
+		}},
+	} {
+		b, err := os.ReadFile("testdata/documents/" + c.file)
+		require.NoError(t, err)
+		s, _ := newSession(t)
+		must(t, s, c.before...)
+		statements, results := 0, 0
+		for _, x := range examples(string(b)) {
+			res, err := exec(t, s, strings.TrimSuffix(x.sql, ";"))
+			require.NoError(t, err, x.sql)
+			statements++
+			if len(x.prints) > 0 {
+				require.Equal(t, x.prints, plain(s, res), x.sql)
+				results++
+			}
+		}
+		require.Equal(t, []int{c.statements, c.results}, []int{statements, results}, c.file)
+		if c.before != nil {
+			require.Equal(t, []string{"1  12.0  3  2026-09-10"}, rows(t, s, "SELECT * FROM my_table"))
+		}
+	}
+}
+
+// example is a statement of a document and what it prints.
+type example struct {
+	sql    string
+	prints []string
+}
+
+// examples finds the statements in a text: from a line that begins with a word of SQL in
+// capitals to one that ends with a semicolon, and the lines behind "-- " below it.
+func examples(text string) (list []example) {
+	begins := regexp.MustCompile(`^(CREATE|INSERT|SELECT|DELETE|UPDATE|MERGE|ALTER) `)
+	var open []string
+	for line := range strings.SplitSeq(text, "\n") {
+		switch {
+		case len(open) > 0 || begins.MatchString(line):
+			if open = append(open, line); strings.HasSuffix(line, ";") {
+				list, open = append(list, example{sql: strings.Join(open, "\n")}), nil
+			}
+		case strings.HasPrefix(line, "-- "):
+			last := &list[len(list)-1]
+			last.prints = append(last.prints, strings.TrimPrefix(line, "-- "))
+		}
+	}
+	return list
 }
 
 // printed are the lines behind "-- ".
@@ -60,13 +121,13 @@ func printed(text string) []string {
 	return lines
 }
 
-// plain prints rows as the documents do.
-func plain(res *Result) []string {
+// plain prints rows as the documents do, in the time zone of the session.
+func plain(s *Session, res *Result) []string {
 	lines := []string{}
 	for _, row := range res.Rows {
 		var cells []string
 		for i, d := range row {
-			cells = append(cells, valueText(res.Columns[i].Type, d))
+			cells = append(cells, valueText(res.Columns[i].Type, d, s.zone))
 		}
 		lines = append(lines, strings.Join(cells, "  "))
 	}
@@ -78,7 +139,7 @@ func rows(t *testing.T, s *Session, sql string) []string {
 	t.Helper()
 	res, err := exec(t, s, sql)
 	require.NoError(t, err, sql)
-	return plain(res)
+	return plain(s, res)
 }
 
 func must(t *testing.T, s *Session, list ...string) {
@@ -240,10 +301,4 @@ func TestUpdate_StructFieldsBucketsAndPartitions(t *testing.T) {
 		must(t, s, "DELETE FROM t WHERE p = 'r'")
 		require.Equal(t, []string{"3"}, rows(t, s, "SELECT k FROM t"), fmt.Sprint(i))
 	}
-}
-
-func testEnv(s *Session) *expr.Env { return &expr.Env{Now: s.o.Now(), Zone: s.zone} }
-
-func nameOf(table string) sqlparse.Name {
-	return sqlparse.Name{Parts: []sqlparse.Ident{{Name: table}}}
 }

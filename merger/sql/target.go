@@ -22,6 +22,8 @@ type target struct {
 	st   *paimon.State
 	cols []expr.Column
 	read []int // the columns of a row, by slots
+	// seen is told of rows that were read.
+	seen *reading
 }
 
 // target opens the table of a row-level statement at its newest snapshot.
@@ -45,8 +47,34 @@ func (r *run) target(ctx context.Context, n sqlparse.Name, alias *sqlparse.Alias
 	}
 	tg.cols, tg.read = tableColumns(tg.Qualifier, t)
 	r.pinned = map[catalog.Name]*pinned{name: {t, st}}
+	tg.seen = r.reading(st)
 	tg.Defaults, err = defaults.Values(t.Schema(), r.env)
 	return tg, err
+}
+
+// reading tells how far a scan has come.
+type reading struct {
+	r          *run
+	rows, told int64
+	of         int64
+}
+
+// readingStep is how many rows are read from one report to the next.
+const readingStep = 100_000
+
+func (r *run) reading(st *paimon.State) *reading {
+	s := &reading{r: r}
+	if st.Snapshot != nil {
+		s.of = st.Snapshot.TotalRecordCount
+	}
+	return s
+}
+
+func (s *reading) add(rows int) {
+	if s.rows += int64(rows); s.rows-s.told >= readingStep {
+		s.told = s.rows
+		s.r.progress("%d of %d rows read", s.rows, s.of)
+	}
 }
 
 // scan hands the live rows to fn with their places. Row and entry are valid during
@@ -57,6 +85,7 @@ func (tg *target) scan(ctx context.Context, where []paimon.Condition, fn func(e 
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		tg.seen.add(len(at))
 		for i, pos := range at {
 			fill(row, b, i)
 			if err := fn(e, pos, row); err != nil {

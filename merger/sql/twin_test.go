@@ -175,7 +175,7 @@ type twin struct {
 	ended     chan error
 }
 
-func startTwin(t *testing.T, r *rapid.T, s *Session, m *merger.Merge) *twin {
+func startTwin(t *testing.T, r require.TestingT, s *Session, m *merger.Merge) *twin {
 	table, err := s.o.Catalog.Open(t.Context(), catalog.Name{Database: "default", Table: "pipeline"}, paimon.Write)
 	require.NoError(r, err)
 	p := &twin{part: change.Partition{Topic: "t"}, resumed: make(chan change.Positions, 1), committed: make(chan merger.Commit, 8), ended: make(chan error, 1)}
@@ -199,7 +199,7 @@ func (p *twin) stop() {
 }
 
 // apply commits changes as one batch.
-func (p *twin) apply(r *rapid.T, changes []twinChange) {
+func (p *twin) apply(r require.TestingT, changes []twinChange) {
 	out := p.b.Changes()
 	for _, c := range changes {
 		row := []types.Datum{types.IntDatum(c.k), types.Null, types.Null, types.Null, types.Null}

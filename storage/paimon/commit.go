@@ -33,6 +33,9 @@ type CommitInfo struct {
 	Identifier int64
 	Operation  Operation // "" for compactions and empty commits
 	Properties map[string]string
+	// SchemaID is the table's newest schema if that is newer than the one that the
+	// changes were made with, which it must be able to read; 0 is none.
+	SchemaID int64
 	// TimeMillis is the wall clock; a snapshot is never older than the one before.
 	TimeMillis int64
 	// NewUUID makes names for manifests and lists.
@@ -327,7 +330,7 @@ func (b *commitBuilder) checkVectors(index []manifest.IndexEntry) error {
 
 func (b *commitBuilder) snapshot() error {
 	s := &Snapshot{
-		Version: SnapshotVersion, UUID: b.info.UUID, ID: b.id(), SchemaID: b.t.schema.ID,
+		Version: SnapshotVersion, UUID: b.info.UUID, ID: b.id(), SchemaID: max(b.t.schema.ID, b.info.SchemaID),
 		BaseManifestList: b.list[0], BaseManifestListSize: &b.size[0],
 		DeltaManifestList: b.list[1], DeltaManifestListSize: &b.size[1],
 		IndexManifest: b.index, CommitUser: b.info.User, CommitIdentifier: b.info.Identifier, CommitKind: b.kind(),

@@ -26,7 +26,7 @@ import (
 // memory, see WriterSettings.CopyBytes. Once Rewrite returns nil it is durable, and nothing refers to it. Errors
 // are those of reading e (OpenFile) and of the store.
 func (w *DataFileWriter) Rewrite(ctx context.Context, e *manifest.Entry, drop *roaring.Bitmap) (*manifest.Entry, error) {
-	out, err := w.join(ctx, []Part{{e, drop}})
+	out, err := w.join(ctx, []Part{{e, drop}}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("rewriting data file %s: %w", e.File.Name, err)
 	}
@@ -44,7 +44,7 @@ type Part struct {
 // one new file, as Rewrite copies one: what compaction consists of. Something must
 // be left.
 func (w *DataFileWriter) Join(ctx context.Context, parts []Part) (*manifest.Entry, error) {
-	out, err := w.join(ctx, parts)
+	out, err := w.join(ctx, parts, nil)
 	if err != nil {
 		return nil, fmt.Errorf("joining %d data files from %s on: %w", len(parts), parts[0].Entry.File.Name, err)
 	}
@@ -53,7 +53,36 @@ func (w *DataFileWriter) Join(ctx context.Context, parts []Part) (*manifest.Entr
 	return out, nil
 }
 
-func (w *DataFileWriter) join(ctx context.Context, parts []Part) (*manifest.Entry, error) {
+// Fresh are rows that go behind the copies of others: the rows Sel of Rows, which is
+// a VersionBatch if the table has row tracking.
+type Fresh struct {
+	Rows *types.Batch
+	Sel  []uint32
+	// Sequence is the sequence number of the file's first row, as in a Target; with
+	// row tracking the commit gives it.
+	Sequence int64
+}
+
+// Replace copies data files of one partition and bucket, as Join does, and writes new
+// rows of that bucket behind the copies: what takes the place of the files of a
+// copy-on-write table that a statement changes. fresh may be nil.
+func (w *DataFileWriter) Replace(ctx context.Context, parts []Part, fresh *Fresh) (*manifest.Entry, error) {
+	out, err := w.join(ctx, parts, fresh)
+	if err != nil {
+		return nil, fmt.Errorf("replacing %d data files from %s on: %w", len(parts), parts[0].Entry.File.Name, err)
+	}
+	return out, nil
+}
+
+// behind writes new rows behind the copies.
+func (w *DataFileWriter) behind(fresh *Fresh, span *sequenceSpan) error {
+	w.copies.KeepChars(false)
+	w.index.add(fresh.Rows, fresh.Sel, false)
+	span.unknown = len(fresh.Sel) > 0
+	return w.copies.WriteSelected(fresh.Rows, fresh.Sel)
+}
+
+func (w *DataFileWriter) join(ctx context.Context, parts []Part, fresh *Fresh) (*manifest.Entry, error) {
 	first := parts[0].Entry
 	fields, cols, err := w.copied(ctx, parts)
 	if err != nil {
@@ -74,6 +103,7 @@ func (w *DataFileWriter) join(ctx context.Context, parts []Part) (*manifest.Entr
 		return nil, err
 	}
 	w.copies.Reset(dst)
+	w.copies.KeepChars(true)
 	w.index.reset()
 	var span sequenceSpan
 	for _, p := range parts {
@@ -82,6 +112,11 @@ func (w *DataFileWriter) join(ctx context.Context, parts []Part) (*manifest.Entr
 			err = w.copyRows(ctx, p, cols, &span)
 		}
 		if err != nil {
+			return nil, err
+		}
+	}
+	if fresh != nil {
+		if err := w.behind(fresh, &span); err != nil {
 			return nil, err
 		}
 	}
@@ -106,16 +141,23 @@ func (w *DataFileWriter) join(ctx context.Context, parts []Part) (*manifest.Entr
 		}
 	}
 	n.TotalBuckets = first.TotalBuckets
-	if n.File.Level, err = w.t.copyLevel(ctx, parts); err != nil {
-		return nil, err
+	return &n, w.number(ctx, &n, parts, fresh, &span)
+}
+
+// number gives a joined file its level and its range of sequence numbers. Copies take
+// up no more numbers than they did, so that files read in the order of them stay in order.
+func (w *DataFileWriter) number(ctx context.Context, n *manifest.Entry, parts []Part, fresh *Fresh, span *sequenceSpan) (err error) {
+	sequence := parts[0].Entry.File.MinSequence
+	if fresh != nil {
+		sequence = fresh.Sequence
+	} else if n.File.Level, err = w.t.copyLevel(ctx, parts); err != nil {
+		return err
 	}
-	// The rows take up no more numbers than they did, so that files read in the
-	// order of their sequence numbers stay in order.
-	n.File.MinSequence, n.File.MaxSequence = first.File.MinSequence, first.File.MinSequence+info.Rows-1
+	n.File.MinSequence, n.File.MaxSequence = sequence, sequence+n.File.Rows-1
 	if w.t.options.RowTracking {
-		n.File.MinSequence, n.File.MaxSequence = span.min, span.max
+		n.File.MinSequence, n.File.MaxSequence = span.bounds()
 	}
-	return &n, nil
+	return nil
 }
 
 // copied returns the columns of a copy of files, and what is read for them. A

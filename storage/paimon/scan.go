@@ -52,11 +52,7 @@ func (t *Table) scan(ctx context.Context, st *State, o ScanOptions, fn scanned) 
 	if err != nil {
 		return err
 	}
-	var keep func(manifest.Meta) bool
-	if len(s.partition.items) > 0 {
-		keep = s.partition.keepManifest
-	}
-	files, err := t.Files(ctx, st, keep)
+	files, err := s.candidates(ctx, st)
 	if err != nil {
 		return err
 	}
@@ -82,6 +78,39 @@ func (t *Table) scan(ctx context.Context, st *State, o ScanOptions, fn scanned) 
 		}
 	}
 	return nil
+}
+
+// candidates are the live files, but for those of manifests that hold other partitions.
+func (s *scanner) candidates(ctx context.Context, st *State) ([]manifest.Entry, error) {
+	var keep func(manifest.Meta) bool
+	if len(s.partition.items) > 0 {
+		keep = s.partition.keepManifest
+	}
+	return s.t.Files(ctx, st, keep)
+}
+
+// Selected returns the live data files that Scan reads under conditions: those that
+// neither their partition nor their statistics rule out.
+func (t *Table) Selected(ctx context.Context, st *State, where []Condition) ([]manifest.Entry, error) {
+	s, err := newScanner(t, ScanOptions{Where: where})
+	if err != nil {
+		return nil, err
+	}
+	files, err := s.candidates(ctx, st)
+	if err != nil {
+		return nil, err
+	}
+	var out []manifest.Entry
+	for i := range files {
+		ok, err := s.selects(ctx, &files[i])
+		if err != nil {
+			return nil, fmt.Errorf("data file %s: %w", files[i].File.Name, err)
+		}
+		if ok {
+			out = append(out, files[i])
+		}
+	}
+	return out, nil
 }
 
 // vectorOf reads a file's deletion vector, nil for none.

@@ -108,8 +108,8 @@ func (c *trackedColumn) fill(out, in *types.Vector, at func(i int) int64) {
 }
 
 // VersionBatch returns b, a batch of the table's columns, as new versions of rows
-// with the given ids, one a row of b; for DataFileWriter.WriteVersions. The items
-// of rows that are not written mean nothing.
+// with the given ids, one a row of b; for WriteVersions and Replace of a
+// DataFileWriter. The items of rows that are not written mean nothing.
 func VersionBatch(b *types.Batch, ids []int64) *types.Batch {
 	fields := trackingFields()
 	id, sequence := types.NewVector(fields[0].Type), types.NewVector(fields[1].Type)
@@ -120,8 +120,20 @@ func VersionBatch(b *types.Batch, ids []int64) *types.Batch {
 	return &types.Batch{Cols: append(slices.Clip(b.Cols), id, sequence)}
 }
 
-// sequenceSpan is the range of sequence numbers of copied rows.
-type sequenceSpan struct{ min, max int64 }
+// sequenceSpan is the range of sequence numbers of copied rows; unknown if there are
+// rows whose number only the commit knows.
+type sequenceSpan struct {
+	min, max int64
+	unknown  bool
+}
+
+// bounds are what a file's entry says before the commit: 0 for what the commit gives.
+func (s *sequenceSpan) bounds() (least, most int64) {
+	if s.unknown {
+		return s.min, 0
+	}
+	return s.min, s.max
+}
 
 func (s *sequenceSpan) add(v *types.Vector, rows []uint32) {
 	for _, i := range rows {

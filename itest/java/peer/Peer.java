@@ -44,6 +44,7 @@ public final class Peer {
       case "count" -> reads.count(a);
       case "digest" -> reads.digest(a);
       case "files" -> reads.files(a);
+      case "stream" -> reads.stream(a);
       case "insert", "delete", "update", "compact", "cluster" -> writes.now(cmd, a);
       case "prepare" -> writes.prepare(a);
       case "commit" -> writes.commit(a);

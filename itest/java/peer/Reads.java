@@ -15,8 +15,11 @@ import org.apache.paimon.table.Table;
 import org.apache.paimon.table.source.DataSplit;
 import org.apache.paimon.table.source.DeletionFile;
 import org.apache.paimon.table.source.ReadBuilder;
+import org.apache.paimon.table.source.SnapshotNotExistPlan;
 import org.apache.paimon.table.source.Split;
+import org.apache.paimon.table.source.StreamTableScan;
 import org.apache.paimon.table.source.TableRead;
+import org.apache.paimon.table.source.TableScan;
 import org.apache.paimon.types.RowType;
 import org.apache.paimon.utils.InternalRowPartitionComputer;
 import wire.Args;
@@ -24,7 +27,7 @@ import wire.Digest;
 import wire.Json;
 import wire.Text;
 
-/** read, count, digest, files. */
+/** read, count, digest, files, stream. */
 final class Reads {
   private final Warehouse warehouse;
 
@@ -71,6 +74,33 @@ final class Reads {
     r.put("count", d.rows());
     r.put("digest", d.hex());
     return r;
+  }
+
+  /**
+   * The rows that a streaming reader gets from a snapshot on, up to the newest; with "overwrite" those of
+   * snapshots that replace rows, too.
+   */
+  Map<String, Object> stream(Args a) throws Exception {
+    FileStoreTable t = warehouse.fileStore(a).copy(Map.of(
+        "scan.mode", "from-snapshot", "scan.snapshot-id", String.valueOf(a.num("from")),
+        "streaming-read-overwrite", String.valueOf(a.bool("overwrite", false))));
+    ReadBuilder rb = t.newReadBuilder();
+    Rows texts = new Rows(t.rowType(), Rows.all(t.rowType()));
+    Text text = new Text();
+    List<Object> rows = new ArrayList<>();
+    StreamTableScan scan = rb.newStreamScan();
+    for (TableScan.Plan plan = scan.plan(); plan != SnapshotNotExistPlan.INSTANCE; plan = scan.plan()) {
+      for (Split split : plan.splits()) {
+        try (RecordReader<InternalRow> reader = rb.newRead().createReader(split)) {
+          reader.forEachRemaining(row -> {
+            text.clear();
+            texts.row(text, row);
+            rows.add(new Json.Raw(text.toString()));
+          });
+        }
+      }
+    }
+    return Map.of("rows", rows);
   }
 
   private static Map<String, Object> answer(Seen s) {

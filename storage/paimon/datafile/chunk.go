@@ -74,7 +74,7 @@ func newChunkWriter(l *leaf, set *settings) *chunkWriter {
 	if c.flat() && l.maxDef > 0 {
 		c.reserved = maxValidityBytes(set.pageRows)
 	}
-	if l.t.Kind == types.Char && !set.keepChars {
+	if l.t.Kind == types.Char {
 		c.chars = types.NewVector(l.t)
 	}
 	c.reset()
@@ -185,7 +185,7 @@ func (c *chunkWriter) fit(v *types.Vector, rs rows) rows {
 		n = min(n, room/w)
 	case v.Layout == types.LayoutBytes:
 		least := 0
-		if c.chars != nil {
+		if c.chars != nil && !c.set.keepChars {
 			least = c.leaf.t.Length
 		}
 		if least == 0 && rs.sel == nil && int(v.Off[rs.from+n]-v.Off[rs.from])+4*n <= room {
@@ -242,7 +242,7 @@ func appendOnes(bits []byte, from, n int) []byte {
 
 // addValues adds values to the page and the statistics; levels are the caller's.
 func (c *chunkWriter) addValues(v *types.Vector, rs rows) error {
-	if c.chars != nil {
+	if c.chars != nil && !c.set.keepChars {
 		c.chars.Reset()
 		padChars(c.chars, v, rs, c.leaf.t.Length)
 		v, rs = c.chars, rows{to: c.chars.Len()}

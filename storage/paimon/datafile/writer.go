@@ -20,6 +20,7 @@ type Writer struct {
 	schema *schema
 	comp   *compressor
 	cols   []*column
+	set    [2]*settings // of the columns, and of the key columns
 
 	off       int64         // bytes of the file so far
 	sum       xxhash.Digest // over them, for the seal
@@ -68,6 +69,7 @@ func NewWriter(w io.Writer, o WriterOptions) (*Writer, error) {
 	set := settings{pageRows: o.PageRows, pageBytes: o.PageBytes, maxPage: maxPageBytes, comp: comp, dict: !o.NoDictionary, delta: o.Delta, keepChars: o.KeepChars}
 	key := set
 	key.pageBytes = o.KeyPageBytes
+	wr.set = [2]*settings{&set, &key}
 	isKey := make([]bool, len(o.Fields))
 	for _, k := range o.KeyColumns {
 		if k < 0 || k >= len(isKey) {
@@ -95,6 +97,14 @@ func (wr *Writer) Reset(w io.Writer) {
 	shrink := wr.MemBytes() > wr.keep
 	for _, c := range wr.cols {
 		c.reset(shrink)
+	}
+}
+
+// KeepChars says whether the CHAR values of the rows that come next are written as they
+// are, as WriterOptions.KeepChars does for a whole file.
+func (wr *Writer) KeepChars(keep bool) {
+	for _, s := range wr.set {
+		s.keepChars = keep
 	}
 }
 
