@@ -49,7 +49,10 @@ func (r *run) compileMerge(ctx context.Context, m *merging) error {
 	target := m.tg.scope(r)
 	from := &expr.Scope{Columns: source.cols, Env: r.env}
 	both := &expr.Scope{Columns: append(append([]expr.Column(nil), target.Columns...), from.Columns...), Env: r.env}
-	if m.join, err = newJoin(m.n.On, target, from, both, source); err != nil {
+	for _, s := range []*expr.Scope{target, from, both} {
+		s.Subquery = query.Subqueries(ctx, m.n.With, r, r.env) // of values
+	}
+	if m.join, err = newJoin(m.n.On, assign.WithoutSubqueries(target), assign.WithoutSubqueries(from), assign.WithoutSubqueries(both), source); err != nil {
 		return err
 	}
 	for i := range m.n.Clauses {
