@@ -195,7 +195,11 @@ func (t *tableGen) notMatched() string {
 func (t *tableGen) alter() string {
 	i := 1 + t.r.IntN(len(t.columns)-1)
 	c := &t.columns[i]
-	switch t.r.IntN(4) {
+	n := t.r.IntN(4)
+	if c.partition {
+		n = 2 + n%2
+	}
+	switch n {
 	case 0:
 		old := c.name
 		c.name = fmt.Sprintf("c%d", t.added)
