@@ -88,10 +88,14 @@ func (t *tableGen) source() string {
 	switch t.r.IntN(6) {
 	case 0:
 		return fmt.Sprintf("(SELECT * FROM %s WHERE %s)", t.name, t.condition(""))
-	case 1: // one row a key
+	case 1: // one row a key; maps do not compare
 		var list []string
 		for _, c := range t.columns[1:] {
-			list = append(list, fmt.Sprintf("any_value(%s) AS %s", c.name, c.name))
+			x := fmt.Sprintf("max(%s)", c.name)
+			if c.kind == 'M' || c.kind == 'W' {
+				x = fmt.Sprintf("CAST(NULL AS %s)", c.typ)
+			}
+			list = append(list, x+" AS "+c.name)
 		}
 		return fmt.Sprintf("(SELECT id + 1 AS id, %s FROM %s GROUP BY id)", strings.Join(list, ", "), t.name)
 	}
@@ -191,7 +195,11 @@ func (t *tableGen) notMatched() string {
 func (t *tableGen) alter() string {
 	i := 1 + t.r.IntN(len(t.columns)-1)
 	c := &t.columns[i]
-	switch t.r.IntN(4) {
+	n := t.r.IntN(4)
+	if c.partition {
+		n = 2 + n%2
+	}
+	switch n {
 	case 0:
 		old := c.name
 		c.name = fmt.Sprintf("c%d", t.added)

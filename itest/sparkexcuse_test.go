@@ -18,7 +18,8 @@ var rewriting = func() string {
 	var names []string
 	for name := range strings.FieldsSeq("NullPropagation NullDownPropagation ConstantFolding ConstantPropagation FoldablePropagation " +
 		"BooleanSimplification SimplifyConditionals PushFoldableIntoBranches SimplifyBinaryComparison ReplaceNullWithFalseInPredicate OptimizeIn " +
-		"SimplifyExtractValueOps SimplifyCasts SimplifyDateTimeConversions OptimizeCsvJsonExprs EliminateAggregateFilter LikeSimplification ColumnPruning ReorderAssociativeOperator ConvertToLocalRelation UnwrapCastInBinaryComparison") {
+		"SimplifyExtractValueOps SimplifyCasts SimplifyDateTimeConversions OptimizeCsvJsonExprs EliminateAggregateFilter LikeSimplification " +
+		"ColumnPruning ReorderAssociativeOperator ConvertToLocalRelation UnwrapCastInBinaryComparison") {
 		names = append(names, "org.apache.spark.sql.catalyst.optimizer."+name)
 	}
 	return strings.Join(names, ",")
@@ -29,6 +30,7 @@ func (s *sparkRun) asWritten(statements ...string) []harness.SQLAnswer {
 	const key = "spark.sql.optimizer.excludedRules"
 	answers, err := s.spark.Run(s.t.Context(), slices.Concat([]string{"SET " + key + "=" + rewriting}, statements, []string{"RESET " + key})...)
 	require.NoError(s.t, err)
+	require.Nil(s.t, answers[0].Error)
 	return answers[1 : len(answers)-1]
 }
 

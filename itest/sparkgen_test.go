@@ -15,6 +15,7 @@ type genColumn struct {
 	kind      byte
 	pool      []string
 	def       string // its default, "" without
+	partition bool   // of the Paimon table, which then keeps its name and type
 }
 
 // tableGen makes a table and statements about it. A statement may have another text for
@@ -89,6 +90,7 @@ func (g *exprGen) newTable(name string) *tableGen {
 	partition := ""
 	if i := slices.IndexFunc(t.columns, func(c genColumn) bool { return strings.ContainsRune("isDb", rune(c.kind)) && c.name != "id" }); i > 0 && t.chance(3) {
 		partition = " PARTITIONED BY (" + t.columns[i].name + ")"
+		t.columns[i].partition = true
 		if t.chance(2) {
 			partition = either(partition, "")
 		}

@@ -61,9 +61,8 @@ type SQLAnswer struct {
 
 // SQLError is why a statement failed; Class is Spark's error condition.
 type SQLError struct {
-	Class    string `json:"class"`
-	Message  string `json:"message"`
-	Fragment string `json:"fragment"` // of the statement, at fault; Spark's only
+	Class   string `json:"class"`
+	Message string `json:"message"`
 }
 
 // ApplierSQL runs statements in one session of `applier sql` on a warehouse, those

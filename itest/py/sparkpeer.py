@@ -12,6 +12,7 @@ import tempfile
 
 import pyspark
 from py4j.java_gateway import is_instance_of
+from py4j.protocol import Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -59,18 +60,16 @@ def sql(request):
 
 
 def condition(error):
-    """The error condition nearest to the outside that Spark gives the error, or the innermost Java class, or Python's,
-    and the expression at fault, if Spark says which one."""
+    """The error condition nearest to the outside that Spark gives the error, or the innermost Java class, or Python's."""
     origin = getattr(error, "_origin", None) or getattr(error, "java_exception", None)
     if origin is None:
-        return (error.getCondition() if isinstance(error, PySparkException) else None) or type(error).__name__, ""
+        return (error.getCondition() if isinstance(error, PySparkException) else None) or type(error).__name__
     gateway = spark().sparkContext._gateway
     while origin is not None:
         if is_instance_of(gateway, origin, "org.apache.spark.SparkThrowable") and origin.getCondition():
-            contexts = origin.getQueryContext()
-            return origin.getCondition(), contexts[0].fragment() if len(contexts) else ""
+            return origin.getCondition()
         name, origin = origin.getClass().getSimpleName(), origin.getCause()
-    return name, ""
+    return name
 
 
 def answer(statement):
@@ -81,11 +80,10 @@ def answer(statement):
         types = [[f.name, f.dataType.simpleString()] for f in frame.schema.fields]
         table = frame.toArrow().combine_chunks()
         cells = [rowtext.texts(c.chunk(0)).to_pylist() if c.num_chunks else [] for c in table.columns]
-    except OSError:  # the JVM is gone
+    except (OSError, Py4JNetworkError):  # the JVM is gone
         raise
     except Exception as e:
-        name, fragment = condition(e)
-        return {"error": {"class": name, "message": str(e)[:600], "fragment": fragment}}
+        return {"error": {"class": condition(e), "message": str(e)[:600]}}
     return {"columns": types, "rows": [[wire.Raw(v) for v in row] for row in zip(*cells)]}
 
 

@@ -30,7 +30,7 @@ func (t *Target) Clause(c *sqlparse.MergeClause, scope, source *expr.Scope) (*Cl
 		if err := Deterministic(c.Cond); err != nil {
 			return nil, err
 		}
-		if out.Cond, err = expr.CompileBool(c.Cond, scope); err != nil {
+		if out.Cond, err = expr.CompileBool(c.Cond, WithoutSubqueries(scope)); err != nil {
 			return nil, err
 		}
 	}
@@ -45,6 +45,15 @@ func (t *Target) Clause(c *sqlparse.MergeClause, scope, source *expr.Scope) (*Cl
 		err = t.insertValues(c, out, scope)
 	}
 	return out, err
+}
+
+// WithoutSubqueries is the scope of MERGE's conditions.
+func WithoutSubqueries(s *expr.Scope) *expr.Scope {
+	out := *s
+	out.Subquery = func(q *sqlparse.Query, _ *expr.Scope) (expr.Subquery, error) {
+		return nil, fail(q.Pos, "UNSUPPORTED_MERGE_CONDITION.SUBQUERY", "the conditions of MERGE take no sub-query: put it into the source")
+	}
+	return &out
 }
 
 // star compiles UPDATE SET * and INSERT *.

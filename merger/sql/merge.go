@@ -52,7 +52,10 @@ func (r *run) compileMerge(ctx context.Context, m *merging) error {
 	if err := assign.Deterministic(m.n.On); err != nil {
 		return err
 	}
-	if m.join, err = newJoin(m.n.On, target, from, both, source); err != nil {
+	for _, s := range []*expr.Scope{target, from, both} {
+		s.Subquery = query.Subqueries(ctx, m.n.With, r, r.env) // of values
+	}
+	if m.join, err = newJoin(m.n.On, assign.WithoutSubqueries(target), assign.WithoutSubqueries(from), assign.WithoutSubqueries(both), source); err != nil {
 		return err
 	}
 	for i := range m.n.Clauses {
