@@ -91,6 +91,7 @@ type planner struct {
 	// the place of each column in it.
 	carried   *oldRows
 	carriedAt []int
+	unread    []types.Datum // a row of which no column was read
 	state     keyState
 	chain     []uint32
 	// linked are the states of the keys that key changes connect, by the last

@@ -34,6 +34,7 @@ func (pl *planner) readMerged() (linked bool, err error) {
 	}
 	var cols []int
 	pl.carriedAt = slices.Grow(pl.carriedAt[:0], len(pl.fields))[:len(pl.fields)]
+	pl.unread = slices.Repeat([]types.Datum{types.Null}, len(pl.fields))
 	for c := range pl.fields {
 		pl.carriedAt[c] = -1
 		if want[c] {
@@ -145,14 +146,16 @@ func (pl *planner) mergeState(j int) *mergeState {
 }
 
 // carriedRow returns a row of the table with the columns that were read, and its place
-// in carried.
+// in carried. It is not to be changed: rows of which nothing was read are all the same.
 func (pl *planner) carriedRow(l keyindex.Loc) (at int, values []types.Datum) {
-	values = make([]types.Datum, len(pl.fields))
 	at, read := slices.BinarySearch(pl.carried.locs, l)
-	for c := range values {
-		values[c] = types.Null
-		if read && pl.carriedAt[c] >= 0 {
-			values[c] = pl.carried.batch.Cols[pl.carriedAt[c]].Datum(at)
+	if !read {
+		return -1, pl.unread
+	}
+	values = slices.Clone(pl.unread)
+	for c, from := range pl.carriedAt {
+		if from >= 0 {
+			values[c] = pl.carried.batch.Cols[from].Datum(at)
 		}
 	}
 	return at, values
