@@ -101,8 +101,9 @@ func untruncated() (rows []string) {
 // pipe makes the pipeline and, unless it does so itself, the table.
 func (c *recorded) pipe(t *testing.T) pipe {
 	t.Helper()
-	p := pipe{Name: c.connector + "_" + c.table, Topic: newTopic(t, 1), Format: c.format, Key: c.key, More: c.more}
-	p.Table = "shop." + p.Name
+	p := pipe{Name: c.connector + "_" + c.table, Format: c.format, Key: c.key, More: c.more}
+	p.Table, p.Topic = "shop."+p.Name, "recorded."+p.Name
+	harness.SharedKafka(t).CreateTopic(t, harness.Topic{Name: p.Topic, Partitions: 1})
 	if p.Format == "" {
 		p.Format = "debezium-json"
 	}
