@@ -101,7 +101,7 @@ func untruncated() (rows []string) {
 // pipe makes the pipeline and, unless it does so itself, the table.
 func (c *recorded) pipe(t *testing.T) pipe {
 	t.Helper()
-	p := pipe{Name: c.connector + "_" + c.table, Format: c.format, Key: c.key, More: c.more}
+	p := pipe{Name: c.connector + "_" + c.table, Format: c.format, Key: c.key, More: c.more + "batch: { interval: 200ms, idle_flush: 50ms, bytes: 1MiB }"}
 	p.Table, p.Topic = "shop."+p.Name, "recorded."+p.Name
 	harness.SharedKafka(t).CreateTopic(t, harness.Topic{Name: p.Topic, Partitions: 1})
 	if p.Format == "" {
