@@ -198,7 +198,7 @@ func (l *pgLoad) transaction(b *strings.Builder, rnd *rand.Rand, session int) {
 		return
 	}
 	if l.truncates.Load() && rnd.IntN(60) == 0 { // at first, before it has what others wait for
-		fmt.Fprintf(b, "BEGIN; TRUNCATE events; INSERT INTO events VALUES (0), (%d, 1, repeat('%x', 250)); COMMIT;\n", l.of(rnd, l.rows/10, session), rnd.Uint64())
+		fmt.Fprintf(b, "BEGIN; TRUNCATE events; INSERT INTO events VALUES (0, 0, NULL), (%d, 1, repeat('%x', 250)); COMMIT;\n", l.of(rnd, l.rows/10, session), rnd.Uint64())
 		return
 	}
 	b.WriteString("BEGIN;\n")
