@@ -35,6 +35,7 @@ type instance struct {
 	deafFor    int             // steps in which it does nothing: stopped, swapped out, in a long pause
 	idleStale  int             // looks in a row at a record that grows old
 	lookedAt   int             // step of its last look
+	tookAt     int             // step in which it took the batch in hand
 	table      int             // generation of the table that it opened
 	created    map[string]bool // by the step under way
 	offered    string          // the attempt whose publish was under way when the table was revoked
@@ -160,6 +161,9 @@ func (i *instance) checkOp(op objstore.Op) {
 	if i.a.state.Quiet() {
 		w.fail("pause", "i%d publishes while it says that it is quiet", i.n)
 	}
+	if b := i.a.state.Batch; b != nil && b.Op == "" && i.lookedAt <= i.tookAt {
+		w.fail("look", "i%d publishes without having looked at the table since it took the batch", i.n)
+	}
 	if len(i.have) == 0 && i.a.state.Txn != i.offered {
 		w.fail("revoke", "i%d publishes what it had not offered before it heard that the table is not its own", i.n)
 	}
@@ -201,7 +205,7 @@ func (i *instance) step() {
 		i.perform()
 	case i.held != nil && i.a.acceptBatches() != nil:
 		b := i.held
-		i.held = nil
+		i.held, i.tookAt = nil, w.steps
 		i.a.take(b)
 	case i.held == nil && i.reading && i.a.acceptBatches() != nil && i.gather():
 	case w.chance(30):

@@ -65,7 +65,7 @@ func far(ctx context.Context, f *flags, o *options, t *harness.Outside) error {
 		return err
 	}
 	o.far = store
-	fmt.Printf("S3 with %s a request\n\n| workload | to the snapshot's PUT, ms | latencies | commit p50 ms | requests a commit | of them PUT |\n|---|---|---|---|---|---|\n", f.latency)
+	fmt.Printf("S3 with %s a request\n\n| workload | latencies to the snapshot's PUT | ms | look | plan | write | publish | commit p50 ms | requests a commit | of them PUT |\n|---|---|---|---|---|---|---|---|---|---|\n", f.latency)
 	var all []*figures
 	for _, w := range farWorkloads() {
 		r, err := run(ctx, o, w.scaled(f.scale))
@@ -76,7 +76,8 @@ func far(ctx context.Context, f *flags, o *options, t *harness.Outside) error {
 		for _, stage := range []string{"look", "sync", "plan", "write", "still", "publish"} {
 			published += r.stages[stage]
 		}
-		fmt.Printf("| %s | %.0f | %.1f | %.0f | %.1f | %.1f |\n", w.Name, published, published/millis(f.latency), r.CommitP50, r.requests, r.puts)
+		fmt.Printf("| %s | %.1f | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.1f | %.1f |\n", w.Name, published/millis(f.latency), published,
+			r.stages["look"], r.stages["plan"], r.stages["write"], r.stages["publish"], r.CommitP50, r.requests, r.puts)
 		all = append(all, r)
 	}
 	return finish(f, all)

@@ -31,6 +31,7 @@ func (s *stack) control(t *harness.Outside) http.Handler {
 		"kafka":    {func() error { s.kafka.KillNode(0); return nil }, func() error { return s.kafka.StartNode(0) }},
 		"connect":  {func() error { s.connect.Kill(); return nil }, func() error { s.connect.Start(t); return nil }},
 		"postgres": {func() error { s.pg.Kill(); return nil }, func() error { s.pg.Start(t); return nil }},
+		"load":     {func() error { s.load.Kill(); return nil }, func() error { return s.startLoad(t) }},
 		"s3":       {func() error { s.s3.Stop(); return nil }, func() error { s.s3.Start(t); return nil }},
 	} {
 		handle("POST /"+part+"/stop", func(*http.Request) error { return does.stop() })

@@ -6,7 +6,7 @@
 //
 // It listens on a port of its own for what the tutorial breaks:
 //
-//	POST /PART/stop, POST /PART/start    kafka, connect, postgres or s3; stop kills
+//	POST /PART/stop, POST /PART/start    kafka, connect, postgres, load or s3; stop kills
 //	POST /topics/NAME                    the body is produced, a line a record
 //	DELETE /topics/NAME
 package main
@@ -53,6 +53,7 @@ type stack struct {
 	address string // of the control server
 	listen  string // that the applier of the tutorial is to have
 	admin   string
+	second  string // the admin port of a second one
 }
 
 func run(ctx context.Context, dir string) error {
@@ -92,7 +93,7 @@ func run(ctx context.Context, dir string) error {
 // start starts the parts, and says so.
 func (s *stack) start(t *harness.Outside) error {
 	port := func() string { return fmt.Sprintf("127.0.0.1:%d", harness.FreePort(t)) }
-	s.address, s.listen, s.admin = port(), port(), port()
+	s.address, s.listen, s.admin, s.second = port(), port(), port(), port()
 	say := func(name, where string) { fmt.Printf("%-12s %s\n", name, where) }
 
 	s.s3 = harness.S3(t, "lake")
@@ -181,6 +182,7 @@ func (s *stack) writeEnv() error {
 		{"PROMETHEUS", s.prom.URL},
 		{"APPLIER_LISTEN", s.listen},
 		{"APPLIER_ADMIN", s.admin},
+		{"APPLIER_ADMIN2", s.second},
 		{"PGHOST", "127.0.0.1"},
 		{"PGPORT", fmt.Sprint(s.pg.Port)},
 		{"PGUSER", "postgres"},
