@@ -225,7 +225,7 @@ func (s *soak) branch() string {
 		do(s.t, s.java, harness.Ref{Warehouse: s.Warehouse, Table: "db.t$branch_" + b}, harness.InsertRows(rows...))
 		require.NoError(s.t, s.java.FastForward(s.t.Context(), s.ref(), b))
 		require.NoError(s.t, os.RemoveAll(filepath.Join(tableDir(s.ref()), "branch", "branch-"+b))) // which is all that Java does to delete it
-		if latest > schema && s.rnd.IntN(3) > 0 { // the numbers of the schemas that are gone are used again
+		if latest > schema && s.rnd.IntN(3) > 0 {                                                   // the numbers of the schemas that are gone are used again
 			for range latest - schema {
 				s.change()
 			}
