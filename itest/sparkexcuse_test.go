@@ -82,7 +82,7 @@ func excuse(statement string, ours, theirs harness.SQLAnswer) string {
 		return "Spark fails and says that this is a bug of it"
 	case our == "" && theirs.Error != nil && strings.Contains(theirs.Error.Message, "non-nullable"):
 		return "Spark computes NULL for what it calls NOT NULL, and cannot hand it over"
-	case strings.HasPrefix(our, "COLLECTION_SIZE_LIMIT_EXCEEDED.") && strings.HasPrefix(their, "COLLECTION_SIZE_LIMIT_EXCEEDED."):
+	case strings.HasPrefix(our, "COLLECTION_SIZE_LIMIT_EXCEEDED.") && (strings.HasPrefix(their, "COLLECTION_SIZE_LIMIT_EXCEEDED.") || their == "ArrayIndexOutOfBoundsException"):
 		return "too large an array: our limit is lower, and has a class of its own"
 	case (our == "ARITHMETIC_OVERFLOW" || our == "ArithmeticException") && their == "" && (strings.Contains(ours.Error.Message, "is out of range") || strings.Contains(ours.Error.Message, "out of the range of timestamps")):
 		return "a date or time that leaves its range: Spark wraps around"

@@ -83,8 +83,11 @@ func operator(op string, try bool) func(*compiler, *call) *node {
 }
 
 func javaAsinh(x float64) float64 {
-	if math.IsInf(x, -1) {
+	switch {
+	case math.IsInf(x, -1):
 		return x
+	case math.IsInf(x*x, 1): // too large to be squared
+		return math.Copysign(strictLog(math.Abs(x))+strictLog(2), x)
 	}
 	return strictLog(x + math.Sqrt(x*x+1))
 }
