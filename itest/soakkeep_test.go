@@ -5,8 +5,6 @@ package itest
 import (
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -203,35 +201,6 @@ func (s *soak) goBack(to soakState, back func()) string {
 		s.release(how)
 	}
 	return fmt.Sprintf("%d records again, %s", len(s.m.records)-to.records, how)
-}
-
-// branch makes a branch of a tag, on which Java inserts, the main one: a rollback of the
-// schema too.
-func (s *soak) branch() string {
-	names := slices.Sorted(maps.Keys(s.tags))
-	names = slices.DeleteFunc(names, func(n string) bool { return !slices.Contains(snapshotIDs(s.ref()), s.tags[n].snapshot) })
-	if len(names) == 0 {
-		return "no snapshot that is there is tagged" // Java makes no branches of others
-	}
-	name, b := names[s.rnd.IntN(len(names))], fmt.Sprintf("b%d", s.step)
-	to := s.tags[name]
-	require.NoError(s.t, s.java.Branch(s.t.Context(), s.ref(), b, name))
-	schema, latest := s.facts(filepath.Join("tag", "tag-"+name)).SchemaID, slices.Max(slices.Collect(maps.Keys(s.schemas)))
-	said := s.goBack(to, func() {
-		maps.DeleteFunc(s.tags, func(n string, st soakState) bool { return st.snapshot == to.snapshot && n != name })
-		maps.DeleteFunc(s.schemas, func(id int64, _ []soakColumn) bool { return id > schema })
-		s.m.columns = slices.Clone(s.schemas[schema])
-		rows := s.fresh(s.absent(2))
-		do(s.t, s.java, harness.Ref{Warehouse: s.Warehouse, Table: "db.t$branch_" + b}, harness.InsertRows(rows...))
-		require.NoError(s.t, s.java.FastForward(s.t.Context(), s.ref(), b))
-		require.NoError(s.t, os.RemoveAll(filepath.Join(tableDir(s.ref()), "branch", "branch-"+b))) // which is all that Java does to delete it
-		if latest > schema && s.rnd.IntN(3) > 0 {                                                   // the numbers of the schemas that are gone are used again
-			for range latest - schema {
-				s.change()
-			}
-		}
-	})
-	return fmt.Sprintf("%s of tag %s, snapshot %d, is the main one, %s", b, name, to.snapshot, said)
 }
 
 // restate is the answer of the manual to a rollback to before every position record

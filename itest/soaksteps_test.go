@@ -50,7 +50,6 @@ func soakSteps() []soakStep {
 		{"tag", 5, (*soak).tag},
 		{"rollback", 5, (*soak).rollback},
 		{"siege", 6, (*soak).siege},
-		{"branch", 2, (*soak).branch},
 		{"restart", 3, (*soak).restart},
 		{"kill", 3, (*soak).kill},
 	}
