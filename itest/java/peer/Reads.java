@@ -83,12 +83,13 @@ final class Reads {
   Map<String, Object> stream(Args a) throws Exception {
     FileStoreTable t = warehouse.fileStore(a).copy(Map.of(
         "scan.mode", "from-snapshot", "scan.snapshot-id", String.valueOf(a.num("from")),
-        "streaming-read-overwrite", String.valueOf(a.bool("overwrite", false))));
+        "streaming-read-append-overwrite", String.valueOf(a.bool("overwrite", false))));
     ReadBuilder rb = t.newReadBuilder();
     Rows texts = new Rows(t.rowType(), Rows.all(t.rowType()));
     Text text = new Text();
     List<Object> rows = new ArrayList<>();
     StreamTableScan scan = rb.newStreamScan();
+    scan.plan(); // of scan.mode: it finds out where to begin, and has no splits
     for (TableScan.Plan plan = scan.plan(); plan != SnapshotNotExistPlan.INSTANCE; plan = scan.plan()) {
       for (Split split : plan.splits()) {
         try (RecordReader<InternalRow> reader = rb.newRead().createReader(split)) {
