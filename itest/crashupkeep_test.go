@@ -26,7 +26,6 @@ maintenance: { compact: true, expire: true, every: 1s }`})
 	var kills int
 	points := []string{
 		"compact/joined=kill", "compact/publish=kill", "objstore/delete/unlinked=kill@2", "objstore/delete/unlinked=kill@5",
-		"compact/joined=kill@2", "compact/publish=kill@2", "objstore/delete/unlinked=kill@8", "objstore/delete/unlinked=kill@13",
 	}
 	for cycle, point := range points {
 		var recs []*kgo.Record
