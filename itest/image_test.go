@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -64,7 +65,11 @@ func tree(t *testing.T, root string) map[string]string {
 			return err
 		}
 		info, err := d.Info()
-		if err == nil {
+		switch {
+		case err != nil:
+		case d.IsDir(): // buildah makes the places of mounts, and takes them away
+			out[strings.TrimPrefix(path, root)] = info.Mode().String()
+		default:
 			out[strings.TrimPrefix(path, root)] = fmt.Sprint(info.Mode(), info.Size(), info.ModTime().UnixNano())
 		}
 		return err
@@ -185,5 +190,8 @@ pipelines:
 	for path, what := range before {
 		require.Equal(t, what, after[path], "%s was changed: the image does not run on a read-only root", path)
 	}
-	require.Len(t, after, len(before), "there are new files: the image does not run on a read-only root")
+	places := []string{"/etc/applier", "/etc/applier/applier.yml"} // of a mount
+	for path := range after {
+		require.True(t, before[path] != "" || slices.Contains(places, path), "%s is new: the image does not run on a read-only root", path)
+	}
 }
