@@ -29,11 +29,20 @@ func besideAPipeline(t *testing.T, properties string) {
 	require.NoError(t, err)
 	p := startTwin(t, t, s, &merger.Merge{Clauses: clauses})
 	defer p.stop()
-	done := make(chan error, 1)
-	go func() { done <- runBeside(t.Context(), New(s.o)) }()
-	rounds, running := int64(0), true
+	done, statements := make(chan error, 1), make(chan struct{}, 1000)
+	go func() { done <- runBeside(t.Context(), New(s.o), statements) }()
+	rounds, running, ahead := int64(0), true, 0
 	for running {
 		rounds++
+		if ahead++; ahead > besideAhead { // a statement cannot win every race against one who never rests
+			select {
+			case <-statements:
+				ahead = 0
+			case err := <-done:
+				require.NoError(t, err)
+				running = false
+			}
+		}
 		var changes []twinChange
 		for k := range int64(20) {
 			changes = append(changes, twinChange{k: k, a: &rounds})
@@ -43,6 +52,8 @@ func besideAPipeline(t *testing.T, properties string) {
 		case err := <-done:
 			require.NoError(t, err)
 			running = false
+		case <-statements:
+			ahead = 0
 		default:
 		}
 	}
@@ -53,9 +64,14 @@ func besideAPipeline(t *testing.T, properties string) {
 	t.Logf("%d batches", rounds)
 }
 
-const besideRounds = 4
+const (
+	besideRounds = 4
+	// besideAhead is how many batches come while one statement is under way.
+	besideAhead = 12
+)
 
-func runBeside(ctx context.Context, s *Session) error {
+// runBeside sends to finished behind each statement.
+func runBeside(ctx context.Context, s *Session, finished chan<- struct{}) error {
 	for i := range besideRounds {
 		for _, sql := range []string{
 			fmt.Sprintf("UPDATE pipeline SET c = c + 1 WHERE k >= %d AND k < %d", i, i+8),
@@ -71,6 +87,7 @@ func runBeside(ctx context.Context, s *Session) error {
 			if _, err := s.Execute(ctx, stmt); err != nil {
 				return fmt.Errorf("%s: %w", sql, err)
 			}
+			finished <- struct{}{}
 		}
 	}
 	return nil
