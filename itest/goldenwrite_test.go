@@ -31,6 +31,7 @@ var neverChanged = map[string]string{
 // after each step. Tables that it does not write are refused by name and stay as
 // they are.
 func TestGolden_CopiesAreChangedByUsByJavaAndByUsAgain(t *testing.T) {
+	t.Parallel()
 	changed, refused := 0, 0
 	for _, fixture := range goldenFixtures(t) {
 		for _, ref := range goldenTables(t, fixture) {

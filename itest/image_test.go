@@ -103,6 +103,7 @@ func descendant(t *testing.T, pid int, name string) int {
 // The image of the Dockerfile, built by buildah, holds a static program and little else.
 // As nobody in particular, and without writing to its root, it mirrors a topic.
 func TestImage_RunsAsNobodyAndWritesOnlyToItsVolumes(t *testing.T) {
+	t.Parallel()
 	image := harness.BuildImage(t, dockerfile, buildStage(t))
 	c := image.Config(t)
 	require.Equal(t, fmt.Sprintf("%d:%[1]d", nobody), c.User)

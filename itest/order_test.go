@@ -21,6 +21,7 @@ import (
 // The table holds, for each key, the change of the highest place; or nothing, if
 // that is a delete.
 func TestOrder_RememberedDeletesSurviveKills(t *testing.T) {
+	t.Parallel()
 	topic := newTopic(t, 2)
 	r := newRig(t, "", pipe{Topic: topic, More: `create: { types: { id: INT, v: STRING, at: STRING } }
 columns: { add: { at: header.at } }

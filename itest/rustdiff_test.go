@@ -187,6 +187,7 @@ func objects(a harness.SQLAnswer) []string {
 // TestRust_RunsStatementsAsWeDo runs random statements on twins in one warehouse: t is changed
 // by us, r by paimon-rust. Each reads both.
 func TestRust_RunsStatementsAsWeDo(t *testing.T) {
+	t.Parallel()
 	rust := harness.Rust(t)
 	for mode, properties := range []string{"'deletion-vectors.enabled' = 'true'", "'deletion-vectors.enabled' = 'false'"} {
 		g := rustGen{rand.New(rand.NewPCG(11, uint64(mode)))}

@@ -276,6 +276,7 @@ func (s *sparkRun) smallest(table, whole, diff string, parts []string) (string, 
 }
 
 func TestSpark_ComputesTheSameExpressions(t *testing.T) {
+	t.Parallel()
 	s := newSparkRun(t)
 	const batch = 50
 	count := countOf(t, "SPARK_EXPRESSIONS", 300)
@@ -388,6 +389,7 @@ func (s *sparkRun) differs(t *tableGen, story []sparkStep) bool {
 }
 
 func TestSpark_RunsStatementsAsWeDo(t *testing.T) {
+	t.Parallel()
 	s := newSparkRun(t)
 	count := countOf(t, "SPARK_STATEMENTS", 150)
 	for i := 0; s.compared < count; i++ {

@@ -102,6 +102,7 @@ type typeTable struct {
 
 // TestTypeMatrix_EveryWriterReaderTypeModeAndStep.
 func TestTypeMatrix_EveryWriterReaderTypeModeAndStep(t *testing.T) {
+	t.Parallel()
 	r := newMatrixResult()
 	cases := typeCases()
 	for _, c := range cases {
