@@ -30,9 +30,7 @@ func TestTypeChange_IsReadAsJavaReadsItOrRefusedByName(t *testing.T) {
 	for _, from := range texts {
 		changeTypes(t, from, texts, counts)
 	}
-	t.Logf("changes of type: %v", counts)
-	require.Greater(t, counts["the same values"], 10)
-	require.Positive(t, counts["refused by us"])
+	require.Equal(t, map[string]int{"refused by Java": 56, "refused by us": 65, "the same values": 11}, counts, "what docs/compatibility.md lists")
 }
 
 // changeTypes makes a table of columns of one type, and gives each another one.
